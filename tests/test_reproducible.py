@@ -144,7 +144,26 @@ SETTINGS = {
         "objective": "multi:softprob", "num_class": 4, "multi_strategy": "multi_output_tree",
         "cat_method": "sets", "grow_policy": "lossguide", "max_leaves": 12, "subsample": 0.8,
     },
+    "sketches, sets": {
+        "objective": "multi:softprob", "num_class": 4, "multi_strategy": "multi_output_tree",
+        "sketch": 2, "cat_method": "sets", "subsample": 0.8,
+    },
+    "sketches, steps": {
+        "objective": "multi:softprob", "num_class": 4, "multi_strategy": "multi_output_tree",
+        "sketch": 2, "leaf_estimation_iterations": 3, "monotone_constraints": SIGNS,
+    },
+    "sketches, quantiles": {
+        "objective": "reg:quantileerror", "quantile_alpha": [0.2, 0.5, 0.9], "sketch": 2,
+        "multi_strategy": "multi_output_tree", "subsample": 0.8,
+    },
+    "sketches, ordered": {
+        "objective": "multi:softprob", "num_class": 4, "multi_strategy": "multi_output_tree",
+        "sketch": 2, "boosting_type": "ordered",
+    },
     "smoothed": {"path_smooth": 20.0, "subsample": 0.8},
+    "smoothed, sets": {
+        "path_smooth": 20.0, "cat_method": "sets", "grow_policy": "lossguide", "max_leaves": 12,
+    },
     "forced splits": {
         "forced_splits": {"feature": 2, "threshold": 0.5, "left": {"feature": 5, "threshold": 1.0}},
         "grow_policy": "lossguide", "max_leaves": 12, "max_depth": 0,
@@ -209,7 +228,7 @@ def problem(name: str):
         more = {}
         if name == "weighted columns":
             more["feature_weights"] = rng.integers(1, 9, X.shape[1])
-        elif name in ("vectors, sets", "dropped, sets"):
+        elif name.endswith(", sets"):
             X[:, :4], more["categorical_features"] = np.floor(X[:, :4] * 6), range(4)
         return {**params, **own}, Dataset(X, label, weight, **more)
     if name == "logistic":

@@ -36,7 +36,7 @@ from pyopencl_gbdt.objectives.base import GIVEN_GRADIENTS
 #: Arrays that the search has for its sketches, beside those that the fit has for all outputs.
 _OWN = (
     "nodes", "levels", "node_sums", "node_weights", "node_values", "node_bounds", "exponents",
-    "scale", "quanta", "high", "sums", "monotone",
+    "scale", "quanta", "high", "sums", "monotone", "sets",
 )  # fmt: skip
 
 

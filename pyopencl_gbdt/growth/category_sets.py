@@ -38,6 +38,29 @@ def words_of(
     return [own[:size] for own, size in zip(words, sizes, strict=True)]
 
 
+class FinishedSets:
+    """Makes finished trees point to the sets of their splits, and keeps these for the host."""
+
+    def __init__(self, parts: FitParts) -> None:
+        self.arena, self.nodes = parts.arena, parts.nodes
+        nodes = self.nodes
+        self.program = parts.ways.build_kernel("category_sets", picked=nodes.policy.picks)
+        sets = nodes.most_sets, nodes.set_words
+        self.arena.array("sets", sets, np.uint32)
+        self.arena.array("forest_sets", (nodes.forest_block, *sets), np.uint32)
+
+    def launches(self) -> list[Launch]:
+        """Return the launch for the trees that were finished last."""
+        arena, nodes = self.arena, self.nodes
+        groups = min(-(-nodes.max_nodes // self.program.wg_size), arena.device.caps.compute_units)
+        finish = self.program.bind(
+            "finish_sets", max(groups, 1), set_words=nodes.set_words,
+            most_words=nodes.most_sets * nodes.set_words, walk=arena["walk"].words(),
+            **arena.arguments("leaf_header", "nodes", "sets", "steps", "forest_sets"),
+        )  # fmt: skip
+        return [finish]
+
+
 class CategorySets:
     """Writes the sets of the nodes that split, before their rows move."""
 
@@ -48,11 +71,6 @@ class CategorySets:
         arena, nodes, ways = self.arena, self.nodes, self.ways
         self.program = ways.build_kernel("category_sets", picked=nodes.policy.picks)
         arena.array("sets", (nodes.most_sets, nodes.set_words), np.uint32)
-        arena.array(
-            "forest_sets",
-            (nodes.forest_block, nodes.most_sets, nodes.set_words),
-            np.uint32,
-        )
 
     def write(self, step: int, batch: Batch) -> list[Launch]:
         """Return the launches that write the sets of a step's splits; nodes learn their kind."""
@@ -66,14 +84,4 @@ class CategorySets:
             **order_arguments(self.nodes), **page.arguments("levels", "nodes"),
             **self.arena.arguments("feature_kinds", "node_sums", "scale", "feature_offset",
                                  "feature_bins", "fullest", "pool", "sets"),
-        )  # fmt: skip
-
-    def finish(self) -> Launch:
-        """Return the launch that makes finished trees point to their sets, and keeps these."""
-        arena, nodes = self.arena, self.nodes
-        groups = min(-(-nodes.max_nodes // self.program.wg_size), arena.device.caps.compute_units)
-        return self.program.bind(
-            "finish_sets", max(groups, 1), set_words=nodes.set_words,
-            most_words=nodes.most_sets * nodes.set_words, walk=arena["walk"].words(),
-            **arena.arguments("leaf_header", "nodes", "sets", "steps", "forest_sets"),
         )  # fmt: skip

@@ -37,6 +37,11 @@ def _entries(nodes: Nodes, features: FitFeatures) -> tuple[np.ndarray[Any, Any],
     return np.column_stack(facts).astype(np.uint32), int(levels.sum())
 
 
+def facts_of(nodes: Nodes) -> int:
+    """Return how many such numbers there are: smoothed weights have what they are moved towards."""
+    return FACTS + nodes.params.smooths
+
+
 def order_arguments(nodes: Nodes) -> dict[str, Any]:
     """Return the kernels' arguments that say how levels are put in order."""
     p, all_rows = nodes.params, nodes.all_rows
@@ -68,7 +73,8 @@ class CategorySplit:
                 counted=nodes.params.limits_rows,
                 drawn=nodes.params.extra_trees,
                 noisy=nodes.params.random_strength > 0,
-                n_facts=FACTS,
+                smooth=nodes.params.smooths,
+                n_facts=facts_of(nodes),
             ),
         )
         entries, n_order = _entries(nodes, features)
@@ -77,7 +83,8 @@ class CategorySplit:
         arena.array("set_features", entries.shape, np.uint32, entries)
         for name in ("level_order", "spare_order"):
             arena.array(name, (self.nodes.search_capacity, max(n_order, 1)), np.uint64)
-        arena.array("order_facts", (self.nodes.search_capacity, len(entries), FACTS), np.int64)
+        facts = (nodes.search_capacity, len(entries), facts_of(nodes))
+        arena.array("order_facts", facts, np.int64)
 
     def level(self, depth: int) -> list[Launch]:
         """Return the launches for a level."""
@@ -92,16 +99,22 @@ class CategorySplit:
             **arena.arguments("set_features", "levels", "nodes", "node_sums", "scale",
                               "feature_offset", "fullest", "pool"),
         }  # fmt: skip
+        rule: dict[str, Any] = {
+            "reg_lambda": p.reg_lambda, "reg_alpha": p.reg_alpha,
+            "max_delta_step": p.max_delta_step, **p.smoothing,
+        }  # fmt: skip
+        weighs = {**rule, **arena.arguments("node_weights")} if p.smooths else {}
         order = self.program.bind(
             "order_levels", groups, spare=arena["spare_order"], most=p.max_cat_threshold,
-            **sizes, **order_arguments(self.nodes), **arena.arguments("allowed", "feature_bins"),
+            **sizes, **order_arguments(nodes), **weighs,
+            **arena.arguments("allowed", "feature_bins"),
         )  # fmt: skip
         least, all_rows = p.min_data_per_group, nodes.all_rows
-        find = self.program.bind(
-            "find_sets", groups, all_rows=all_rows, most=p.max_cat_threshold,
-            group_rows=min(least, all_rows) if least > 1 else 0, set_lambda=p.reg_lambda + p.cat_l2,
-            reg_lambda=p.reg_lambda, reg_alpha=p.reg_alpha, max_delta_step=p.max_delta_step,
-            min_child_weight=p.min_child_weight, **sizes,
-            **arena.arguments("candidates", "node_bounds", *nodes.draw_arrays),
-        )  # fmt: skip
-        return [order, find]
+        borders: dict[str, Any] = {
+            "all_rows": all_rows, "most": p.max_cat_threshold,
+            "group_rows": min(least, all_rows) if least > 1 else 0,
+            "set_lambda": p.reg_lambda + p.cat_l2, "min_child_weight": p.min_child_weight,
+            **rule, **sizes, **arena.arguments("candidates", "node_bounds", *nodes.draw_arrays),
+        }  # fmt: skip
+        kernels = ["find_sets", "sum_sets"] if p.smooths else ["find_sets"]
+        return [order, *(self.program.bind(kernel, groups, **borders) for kernel in kernels)]

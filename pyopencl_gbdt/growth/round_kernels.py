@@ -18,14 +18,16 @@ from pyopencl_gbdt.gradients.sample import Sample
 from pyopencl_gbdt.gradients.sketch import Sketch, SplitGradients, searched_parts
 from pyopencl_gbdt.gradients.sources import source_of
 from pyopencl_gbdt.growth.boosting import FollowingRows
+from pyopencl_gbdt.growth.category_sets import FinishedSets
 from pyopencl_gbdt.growth.finalize import Finalize, LeafValues
 from pyopencl_gbdt.growth.forced_splits import ForcedSplits
 from pyopencl_gbdt.growth.level import Level
-from pyopencl_gbdt.growth.partition import Partition, PartitionByCodes
+from pyopencl_gbdt.growth.partition import Partition
 from pyopencl_gbdt.growth.policy import Policy
 from pyopencl_gbdt.growth.recipe import choose_recipe
-from pyopencl_gbdt.growth.sketched_leaves import SketchedLeaves
+from pyopencl_gbdt.growth.sketched_leaves import LaterLeaves, SketchedLeaves
 from pyopencl_gbdt.growth.split import SplitSearch
+from pyopencl_gbdt.growth.update_margins import MarginUpdate
 from pyopencl_gbdt.objectives import Objective
 
 #: Steps that are enqueued before the host asks again whether a leaf splits. On an H200 a step
@@ -38,9 +40,6 @@ class TreeGrower(Protocol):
 
     def tree(self, batch: Batch) -> list[Action]:
         """Return the actions of all steps of some trees, bound to the fit's arrays."""
-
-    def finish_sets(self) -> list[Action]:
-        """Return what finishes the splits by sets of codes, if there are any."""
 
 
 class Grower:
@@ -61,12 +60,6 @@ class Grower:
         self.level = Level(parts)
         self.chosen = policy.build(parts, self.level)
         self.forced = ForcedSplits(parts) if parts.features.limits.forced else None
-
-    def finish_sets(self) -> list[Action]:
-        """Return what finishes the splits by sets of codes, if there are any."""
-        moves = self.partition
-        sets = moves.sets if isinstance(moves, PartitionByCodes) else None
-        return [] if sets is None else [sets.finish()]
 
     def tree(self, batch: Batch) -> list[Action]:
         """Return the actions of all steps of some trees, bound to the fit's arrays."""
@@ -159,6 +152,8 @@ class RoundKernels:
         Searches splits, chooses the nodes that split, and moves their rows.
     finish : Finalize
         Makes the trees in the form that kernels walk.
+    sets : FinishedSets or None
+        Makes splits by sets of codes in that form.
     leaves : LeafValues
         Replaces leaf values, where they do not follow from the sums of splits.
     boosting : Boosting
@@ -198,14 +193,27 @@ class RoundKernels:
             self.grower = Grower(searched, search, policy, partition)
         update = recipe.update(parts, partition)
         self.boosting = recipe.boosting(parts, update)
+        self.sketched = update if isinstance(update, SketchedLeaves) else None
         self.finish = Finalize(*grown)
-        self.leaves: LeafValues
+        self.sets = FinishedSets(grown) if parts.features.has_categories else None
+        self.leaves = self._leaves_of(parts, update, objective, data)
+
+    def _leaves_of(
+        self, parts: FitParts, update: MarginUpdate, objective: Objective, data: Dataset
+    ) -> LeafValues:
+        """Return what gives leaves their values; ``update`` adds them to margins."""
+        recipe = self.recipe
+        every: list[LeafValues] = []
         if isinstance(update, LeafValues):  # it looks up each row's leaf once for both
-            self.leaves = update
-        else:
-            self.leaves = recipe.leaves(parts, objective, data)
+            every.append(update)
+        if recipe.leaves is not LeafValues or not every:
+            every.append(recipe.leaves(parts, objective, data))
         if recipe.steps is not None:
-            self.leaves = recipe.steps(parts, objective, self.leaves)
+            every[-1] = recipe.steps(parts, objective, every[-1])
+        if isinstance(update, SketchedLeaves) and every != [update]:
+            return LaterLeaves(update, every)
+        (leaves,) = every
+        return leaves
 
     def classes(self) -> dict[str, str]:
         """Return the classes of this fit, by what they do."""
@@ -254,8 +262,8 @@ class RoundKernels:
         """Return what grows trees: those of the outputs, or of sketches and then of all outputs."""
         if self.sketch is None:
             return self.grower.tree(batch)
-        searched, leaves = self.sketch.searched, self.leaves
-        assert isinstance(leaves, SketchedLeaves)
+        searched, leaves = self.sketch.searched, self.sketched
+        assert leaves is not None
         few = Batch(batch.first, searched.nodes.n_trees)
         return [
             *self.sketch.launches(batch), *self.grower.tree(few), *leaves.expand(searched),
@@ -273,7 +281,7 @@ class RoundKernels:
             *(none if self.gather is None else self.gather.launches()),
             *self._grown(batch),
             *self.finish.tree(batch),
-            *self.grower.finish_sets(),
+            *(none if self.sets is None else self.sets.launches()),
             *(turn if self.leaves.takes_next_order else none),
             *self.leaves.launches(batch),
             self.finish.keep(),

@@ -7,9 +7,11 @@ are copies of these, with sums, weights, values and gains of the output's own gr
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from pyopencl_gbdt.device import Launch
 from pyopencl_gbdt.device.arena import zeros
@@ -21,6 +23,7 @@ from pyopencl_gbdt.fit.page_schedule import CODES
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.ways import LISTS
 from pyopencl_gbdt.gradients.gradients import EXPONENTS
+from pyopencl_gbdt.gradients.sources import GradientSource
 from pyopencl_gbdt.growth.finalize import LeafValues
 from pyopencl_gbdt.growth.level import node_arrays
 from pyopencl_gbdt.growth.partition import Partition
@@ -40,10 +43,12 @@ class SketchedLeaves(LeafValues):
 
     def __init__(self, parts: FitParts, partition: Partition | None = None) -> None:
         self.arena, self.rows, self.nodes, features, ways = parts
+        self.features = features
         arena, rows, nodes = self.arena, self.rows, self.nodes
         self.program = ways.build_kernel(
             "sketched_leaves", of_variant=("cells",), code=rows.codes.code_type,
             n_exponents=EXPONENTS, monotone=features.limits.monotone is not None,
+            categories=features.has_categories,
         )  # fmt: skip
         node_arrays(arena, rows, nodes)
         constraints(arena, features)
@@ -65,13 +70,16 @@ class SketchedLeaves(LeafValues):
         """
         nodes, few = self.nodes, searched.nodes
         groups = min(-(-nodes.max_nodes // self.program.wg_size), 16 * self._units)
+        sets = self.features.moved_sets(self.arena)
+        if sets:
+            sets["searched_sets"] = searched.arena["sets"]
         return [
             self.program.bind(
                 "expand", groups, n_levels=nodes.n_levels, n_rows=self.rows.n_rows,
                 n_sketches=few.n_outputs, n_alike=nodes.n_alike, n_parallel=nodes.n_parallel,
                 searched_levels=own["levels"], searched_nodes=own["nodes"],
                 exponents=searched.arena["exponents"], **page.arguments("levels", "nodes"),
-                **self.arena.arguments("node_sums", "node_bounds", "node_places"),
+                **sets, **self.arena.arguments("node_sums", "node_bounds", "node_places"),
             )
             for page, own in zip(self.rows.pages, searched.rows.pages, strict=True)
         ]  # fmt: skip
@@ -98,6 +106,16 @@ class SketchedLeaves(LeafValues):
             ),
         ]  # fmt: skip
 
+    def read_values(self) -> Launch:
+        """Return what lets rows get values that leaves have taken after ``launches``."""
+        where = self._where
+        for name in ("scale", "place_sums"):
+            where.pop(name)
+        return self.program.bind(
+            "read_values", self.nodes.n_outputs, **where,
+            **self.arena.arguments("node_values", "place_values"),
+        )  # fmt: skip
+
     @property
     def _where(self) -> dict[str, Any]:
         """The arguments that tell where places lie."""
@@ -108,6 +126,7 @@ class SketchedLeaves(LeafValues):
     def _find(self, page: FitPage) -> Launch:
         """Return the launch that finds the places of a page's rows."""
         own: dict[str, Any] = {**page.rows, **page.codes.row_arguments()}
+        own |= self.features.walked_sets(self.arena)
         return self.program.bind(
             "find_places", (self.rows.row_groups, self.nodes.n_parallel), n_rows=page.part.n_rows,
             **own, **page.part.arguments("steps", "node_places", "leaf_places"),
@@ -135,3 +154,34 @@ class SketchedLeaves(LeafValues):
             most_places=self.most_places,
             **part.arguments("leaf_places", "place_values", "margins"),
         )  # fmt: skip
+
+
+class LaterLeaves(LeafValues):
+    """Gives the leaves of trees that split as sketches other values than those of their sums.
+
+    Parameters
+    ----------
+    sketched : SketchedLeaves
+    values : sequence of LeafValues
+        What gives leaves their values, in order; ``sketched`` is the first, or has its part in it.
+    """
+
+    def __init__(self, sketched: SketchedLeaves, values: Sequence[LeafValues]) -> None:
+        self._sketched, self._values = sketched, values
+
+    def start(self, margins: Any, state: Mapping[str, npt.NDArray[np.float32]]) -> None:
+        """Take the margins of the rows before the first round, and what ``state`` has returned."""
+        self._values[-1].start(margins, state)
+
+    def state(self) -> dict[str, npt.NDArray[np.float32]]:
+        """Return what the rounds to come need beside the trees; waits for the device."""
+        return self._values[-1].state()
+
+    def round_begins(self, source: GradientSource | None) -> Sequence[Sequence[Action]]:
+        """Return what computes gradients before a round's trees; see `LeafValues`."""
+        return self._values[-1].round_begins(source)
+
+    def launches(self, batch: Batch) -> list[Action]:
+        """Return what gives the leaves of finished trees their values, before margins move."""
+        every = [action for values in self._values for action in values.launches(batch)]
+        return [*every, self._sketched.read_values()]

@@ -87,6 +87,7 @@ class LevelBorders:
                 counted=self._led and nodes.params.limits_rows,
                 drawn=False,
                 noisy=False,
+                smooth=False,
                 n_facts=FACTS,
             ),
         )

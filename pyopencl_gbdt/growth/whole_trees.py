@@ -149,10 +149,6 @@ class WholeTrees:
             return False
         return self.joint is not None or self.rows.codes.row_bytes <= _ROW_BYTES
 
-    def finish_sets(self) -> list[Action]:
-        """Return nothing: no split is by a set of codes."""
-        return []
-
     def _grow(self, batch: Batch, **more: Any) -> Launch:
         """Return the launch; ``more`` are the arguments of the search of splits."""
         p, page = self.nodes.params, self.rows.pages[0]

@@ -286,16 +286,10 @@ OF_SMOOTHING: tuple[Refusal[FitFacts], ...] = (
         "change grow_policy",
     ),
     _smoothing_row(
-        "with sets of categories",
-        lambda f: bool(f.sets),
-        "path_smooth={path_smooth!r}: expected 0 where {sets[0].shown} is split by sets of levels",
-        "give the column as numbers",
-    ),
-    _smoothing_row(
         "with statistics of categories",
         lambda f: bool(f.statistics),
         "path_smooth={path_smooth!r}: expected 0 where {statistics[0].shown} has statistics",
-        "give the column as numbers",
+        "use cat_method='sets', or give the column as numbers",
     ),
     _smoothing_row(
         "with `monotone_constraints`",

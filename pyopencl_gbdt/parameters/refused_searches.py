@@ -42,26 +42,6 @@ OF_VECTORS: tuple[Refusal[FitFacts], ...] = (
         "an objective whose split_grad returns gradients",
         "give both, or let split_grad return None",
     ),
-    _row(
-        "with `sketch` and sets of categories",
-        lambda f: f.n_sketches > 0 and bool(f.sets),
-        "sketch={sketch}: expected 0 where {sets[0].shown} is split by sets of levels, for "
-        "multi_strategy='multi_output_tree'",
-        "leave out sketch, or use cat_method='statistics'",
-    ),
-    _row(
-        "with `sketch` and ordered boosting",
-        lambda f: f.n_sketches > 0 and f.parameters.is_ordered,
-        f"boosting_type='ordered': expected 'plain' for sketch={{sketch}}, {_VECTORS}",
-        "leave out boosting_type or sketch",
-    ),
-    _row(
-        "with `sketch` and quantiles as leaves",
-        lambda f: f.n_sketches > 0 and f.loss.renews,
-        "sketch={sketch}: expected 0 for objective={objective!r}, whose leaves are quantiles of "
-        f"residuals, {_VECTORS}",
-        "leave out sketch",
-    ),
     Refusal(
         '`sketch` without several outputs and `multi_strategy="multi_output_tree"`',
         lambda f: f.parameters.sketch > 0 and not f.has_vectors,
@@ -109,12 +89,6 @@ OF_STEPS: tuple[Refusal[FitFacts], ...] = (
         lambda f: f.parameters.is_ordered,
         f"boosting_type='ordered': expected 'plain' {_STEPS}",
         "leave out boosting_type",
-    ),
-    _step_row(
-        "with `sketch`",
-        lambda f: f.parameters.sketch > 0,
-        f"sketch={{sketch}}: expected 0 {_STEPS}",
-        "leave out sketch",
     ),
 )
 

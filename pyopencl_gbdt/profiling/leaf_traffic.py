@@ -153,6 +153,7 @@ OF_TREE: Mapping[str, Callable[[TreeFacts], int]] = {
     "sketched_leaves.value_places": lambda trees: (
         trees.leaves * (_SUMS + _VALUES) + trees.nodes * (SUMS_BYTES + FLOAT) + trees.splits * FLOAT
     ),
+    "sketched_leaves.read_values": lambda trees: 2 * trees.nodes * FLOAT,
     "sketched_leaves.add_leaves": lambda trees: _places(trees) + trees.margins,
     "ordered_leaves.take_margins": lambda trees: (
         trees.margins + trees.outputs * trees.n_rows * ROW_ID

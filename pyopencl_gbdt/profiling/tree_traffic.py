@@ -20,7 +20,7 @@ from pyopencl_gbdt.dtypes import (
     WALK,
 )
 from pyopencl_gbdt.gradients.sample import CLASSES
-from pyopencl_gbdt.growth.category_split import FACTS
+from pyopencl_gbdt.growth.category_split import facts_of
 from pyopencl_gbdt.growth.histogram import reads_joint
 from pyopencl_gbdt.growth.joint_columns import joins_columns, joint_order
 from pyopencl_gbdt.growth.whole_best_first import FEW_ROWS
@@ -171,13 +171,16 @@ def _ordered(trees: TreeFacts) -> int:
 def _order_levels(trees: TreeFacts) -> int:
     layout = trees.fit.features.layout
     codes = np.diff(layout.feature_offset)[layout.categorical]
-    return _ordered(trees) * (int(codes.sum()) * SUM_PAIR + codes.size * FACTS * SUM.itemsize)
+    facts = facts_of(trees.fit.nodes)
+    return _ordered(trees) * (int(codes.sum()) * SUM_PAIR + codes.size * facts * SUM.itemsize)
 
 
 def _find_sets(trees: TreeFacts) -> int:
     categorical = trees.fit.features.layout.categorical
     assert categorical is not None
-    each = FACTS * SUM.itemsize + NODE.itemsize + SUMS_BYTES + CANDIDATE.itemsize
+    each = (
+        facts_of(trees.fit.nodes) * SUM.itemsize + NODE.itemsize + SUMS_BYTES + CANDIDATE.itemsize
+    )
     return _ordered(trees) * int(categorical.sum()) * each
 
 
@@ -309,6 +312,7 @@ OF_TREE: Mapping[str, Callable[[TreeFacts], int]] = {
     "plan.keep": lambda trees: 2 * (4 * len(KEPT) * trees.nodes + trees.fit.arena["levels"].nbytes),
     "category_split.order_levels": _order_levels,
     "category_split.find_sets": _find_sets,
+    "category_split.sum_sets": _find_sets,
     "category_sets.write_sets": lambda trees: trees.splits * (NODE.itemsize + SUMS_BYTES),
     "category_sets.finish_sets": _finish_sets,
     "symmetric.add_up": lambda trees: 2 * trees.searched * _codes(trees)[0] * SUM_PAIR,

@@ -4,7 +4,8 @@
 ##   runs    |  the best of a run  |  ..      a work-item compares each run, then one compares the runs
 ##   all                                      the group's best; of equal scores the one with the lower key
 
-<%def name="consider(monotone, noisy=False, smooth=False)">
+## `bare`: sums of the best split are not kept, as registers are few; `give_sums` tells them.
+<%def name="consider(monotone, noisy=False, smooth=False, bare=False)">
 <%
     constraint = ", const u32 constraint" if monotone else ""
 %>
@@ -83,8 +84,10 @@ FN void consider(best_t* best, const i64 g, const i64 h, const u32 at,
 % endif
         best->score = s;
         best->at = at;
+% if not bare:
         best->g = g;
         best->h = h;
+% endif
     }
 }
 
@@ -133,6 +136,18 @@ FN best_t best_exact(${arguments}, ${known}const int exact_only, const f32 least
                     consider(&best, g, h, ${at}, node${f", {constraint}" if constraint else ""});
 </%call>
     return best;
+}
+</%def>
+
+<%def name="give_sums(each_border, arguments, at)">
+/* Give a candidate the sums of its left child, if it is one of a work-item's borders. */
+FN void give_sums(${arguments}, GLOBAL candidate_t* best) {
+<%call expr="each_border()">
+                if (${at} == best->bin_direction) {
+                    best->left_g = g;
+                    best->left_h = h;
+                }
+</%call>
 }
 </%def>
 

@@ -2,12 +2,14 @@
 ## uses: portable_math structs gain
 ## uses if not counted: children
 ## uses if counted: counted_children
+## uses if smooth: smoothing
 ## uses if drawn: draws
 ## uses if noisy: random portable_log noise
 ## uses: category_order
 ##
 ##   order_levels   one work-group a (categorical feature, node), behind `find`, which subtracts siblings
 ##   find_sets      scores the borders between levels in order
+##   sum_sets       the sums of the best split's left child, where weights are smoothed: registers are few then
 ##
 ##   levels      a  b  c  d  e       of one that has rows: (key, code), the key is -G / (H + lambda + smooth)
 ##   in order    c  a  e  b  d       a radix sort by key: of equal keys the lower code comes first
@@ -19,23 +21,28 @@
 ##   The key of a split is 2 * the border's code + (the rest goes left). With few levels, one of them goes
 ##   right alone.
 ##
-## params: wg_size; digit, bits of a digit of the sort; monotone, masked, counted, drawn, noisy as in `split`;
-##         n_facts, what is known of a node's feature, see `order_levels`
-<%page args="wg_size, digit, monotone, masked, n_facts, counted, drawn, noisy"/>
+## params: wg_size; digit, bits of a digit of the sort; monotone, masked, counted, drawn, noisy, smooth as in
+##         `split`; n_facts, what is known of a node's feature, see `order_levels`
+<%page args="wg_size, digit, monotone, masked, n_facts, counted, drawn, noisy, smooth"/>
 <%namespace name="candidates" file="candidates.cl.mako"/>
 <%namespace name="cells" file="category_cells.cl.mako"/>
 <%namespace name="sort" file="level_sort.cl.mako"/>
 <%namespace name="borders" file="set_borders.cl.mako"/>
-<% digits = 1 << digit %>
+<%
+    digits = 1 << digit
+    smoothing = """
+        const f32 reg_lambda, const f32 reg_alpha, const f32 max_delta_step, const f32 path_smooth,
+        GLOBAL const f32* RESTRICT node_weights,""" if smooth else ""
+%>\
 ${cells.read(wg_size)}
 ${candidates.group_best(wg_size)}
-${candidates.consider(monotone, noisy)}
+${candidates.consider(monotone, noisy, smooth, bare=smooth)}
 ${sort.functions(wg_size, digit)}
-${borders.functions(wg_size, monotone, drawn, noisy)}
-/* Facts of a node's feature: levels in order, their sums, the fullest code's sums, entries kept. */
+${borders.functions(wg_size, monotone, drawn, noisy, smooth)}
+/* Facts of a node's feature: levels in order, their sums, the fullest code's sums, entries kept${", `above`'s bits" if smooth else ""}. */
 KERNEL(${wg_size}) order_levels(
         const u32 depth, const u32 n_features, const u32 n_codes, const u32 n_order, const u32 all_rows,
-        const u32 smooth_rows, const u32 most, const f32 order_lambda, const f32 min_child_weight,
+        const u32 smooth_rows, const u32 most, const f32 order_lambda, const f32 min_child_weight,${smoothing}
         GLOBAL const u32x4* RESTRICT set_features, GLOBAL const u32* RESTRICT allowed,
         GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
         GLOBAL const i64x2* RESTRICT node_sums, GLOBAL const scale_t* RESTRICT scale,
@@ -88,31 +95,27 @@ KERNEL(${wg_size}) order_levels(
             fact[3] = sums.full_g;
             fact[4] = sums.full_h;
             fact[5] = kept;
+% if smooth:
+            const rule_t rule = make_rule(scale + node->tree, reg_lambda, reg_alpha, max_delta_step);
+            fact[6] = as_u32(smoothing_below(path_smooth, scale + node->tree, node, node_sums[first + index],
+                                             node_weights, rule).above);
+% endif
         }
     }
 }
 
-KERNEL(${wg_size}) find_sets(
+<%def name="arguments()">\
         const u32 depth, const u32 n_features, const u32 n_codes, const u32 n_order, const u32 all_rows,
         const u32 group_rows, const u32 most, const f32 set_lambda, const f32 reg_lambda,
-        const f32 reg_alpha, const f32 max_delta_step, const f32 min_child_weight,
+        const f32 reg_alpha, const f32 max_delta_step, const f32 min_child_weight,${" const f32 path_smooth," if smooth else ""}
         GLOBAL const u32x4* RESTRICT set_features, GLOBAL const level_t* RESTRICT levels,
         GLOBAL const node_t* RESTRICT nodes, GLOBAL const i64x2* RESTRICT node_sums,
         GLOBAL const bounds_t* RESTRICT node_bounds, GLOBAL const scale_t* RESTRICT scale,
         GLOBAL const u32* RESTRICT feature_offset, GLOBAL const u32* RESTRICT fullest,
         GLOBAL const i64* RESTRICT pool, GLOBAL const u64* RESTRICT order,
-        GLOBAL const i64* RESTRICT facts,${" GLOBAL const u32* RESTRICT draws," if drawn or noisy else ""}${" GLOBAL const f32* RESTRICT noise, GLOBAL f32* RESTRICT noisy_ranks," if noisy else ""} GLOBAL candidate_t* RESTRICT candidates) {
-    LOCAL_ARRAY(i64, shared, ${2 * wg_size});
-    LOCAL_ARRAY(f32, best_hi, ${wg_size});
-    LOCAL_ARRAY(f32, best_lo, ${wg_size});
-    LOCAL_ARRAY(u32, best_key, ${wg_size});
-% if not monotone:
-    (void)node_bounds;
-% endif
-    const u32x4 own = set_features[GROUP_ID]; /* feature, begin of its entries, one-hot */
-    const u32 feature = own.x;
-    const u32 first = levels[depth].first, count = levels[depth].count;
-    for (u32 index = GROUP_ID_Y; index < count; index += N_GROUPS_Y) {
+        GLOBAL const i64* RESTRICT facts,${" GLOBAL const u32* RESTRICT draws," if drawn or noisy else ""}${" GLOBAL const f32* RESTRICT noise, GLOBAL f32* RESTRICT noisy_ranks," if noisy else ""} GLOBAL candidate_t* RESTRICT candidates\
+</%def>\
+<%def name="borders_of_node()">\
         GLOBAL const node_t* node = &nodes[first + index];
         GLOBAL const scale_t* own_scale = scale + node->tree;
         GLOBAL const u64* entries = order + (u64)index * n_order + own.y;
@@ -129,6 +132,11 @@ KERNEL(${wg_size}) find_sets(
         parent.bits = draws[(u64)index * n_features + feature];
         parent.noise = noise[node->tree];
 % endif
+% if smooth:
+        parent.smoothing.strength = path_smooth;
+        parent.smoothing.above = as_f32((u32)fact[6]);
+        parent.smoothing.bits = parent.least.bits;
+% endif
         const i64 group_h = own.z ? 0 : hessian_of_rows(group_rows, all_rows, node_sums[node->tree].y);
         if (group_h > parent.least.h) parent.least.h = group_h;
         choice_t choice;
@@ -140,11 +148,27 @@ KERNEL(${wg_size}) find_sets(
         choice.rest_h = parent.h - choice.ordered_h;
         choice.most = most;
         choice.one_hot = own.z;
-        const run_t run = run_of(choice, sums, entries, shared);
+        const run_t run = run_of(choice, sums, entries, shared${", middle" if smooth else ""});
 % if drawn:
         choice.only = drawn_place(draws[(u64)index * n_features + feature], run.n_visited);
 % endif
-% if monotone:
+</%def>\
+KERNEL(${wg_size}) find_sets(
+${arguments()}) {
+    LOCAL_ARRAY(i64, shared, ${2 * wg_size});
+    ${"LOCAL_ARRAY(i64, middle, 2);" if smooth else ""}
+    LOCAL_ARRAY(f32, best_hi, ${wg_size});
+    LOCAL_ARRAY(f32, best_lo, ${wg_size});
+    LOCAL_ARRAY(u32, best_key, ${wg_size});
+% if not monotone:
+    (void)node_bounds;
+% endif
+    const u32x4 own = set_features[GROUP_ID]; /* feature, begin of its entries, one-hot */
+    const u32 feature = own.x;
+    const u32 first = levels[depth].first, count = levels[depth].count;
+    for (u32 index = GROUP_ID_Y; index < count; index += N_GROUPS_Y) {
+${borders_of_node()}\
+% if monotone or smooth:
         best_t best = best_exact(choice, run, sums, entries, &parent, 1, -1.0f);
 % else:
         const int exact_only = is_exact_only(&parent);
@@ -168,3 +192,21 @@ KERNEL(${wg_size}) find_sets(
             write_candidate(&candidates[(u64)index * n_features + feature], feature, best);
     }
 }
+% if smooth:
+
+/* Give the best splits the sums of their left children. */
+KERNEL(${wg_size}) sum_sets(
+${arguments()}) {
+    LOCAL_ARRAY(i64, shared, ${2 * wg_size});
+    LOCAL_ARRAY(i64, middle, 2);
+    (void)node_bounds;
+    const u32x4 own = set_features[GROUP_ID];
+    const u32 feature = own.x;
+    const u32 first = levels[depth].first, count = levels[depth].count;
+    for (u32 index = GROUP_ID_Y; index < count; index += N_GROUPS_Y) {
+${borders_of_node()}\
+        give_sums(choice, run, sums, entries, &parent, &candidates[(u64)index * n_features + feature]);
+        BARRIER();
+    }
+}
+% endif

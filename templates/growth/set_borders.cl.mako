@@ -6,9 +6,9 @@
 <%namespace name="group" file="group.cl.mako"/>
 <%namespace name="candidates" file="candidates.cl.mako"/>
 
-<%def name="functions(wg_size, monotone, drawn, noisy)">
+<%def name="functions(wg_size, monotone, drawn, noisy, smooth)">
 ${group.exclusive_scans("border_scan", "i64", wg_size, 2)}
-% if not monotone:
+% if not (monotone or smooth):
 ${group.largest("group_max", "f32", wg_size)}
 % endif
 
@@ -24,7 +24,7 @@ typedef struct {
 } choice_t;
 
 /* A work-item's run of the borders that are scored, and the sums of the levels before. */
-typedef struct { u32 begin, end, n_visited, n_low; i64 before_g, before_h, middle_g, middle_h; } run_t;
+typedef struct { u32 begin, end, n_visited, n_low; i64 before_g, before_h, middle_g, middle_h;${" LOCAL i64* middle;" if smooth else ""} } run_t;
 
 /* The place of a border among n: the first `most` levels, then those whose borders leave as few. */
 FN u32 place_of(const run_t run, const u32 n, const u32 j) {
@@ -33,7 +33,7 @@ FN u32 place_of(const run_t run, const u32 n, const u32 j) {
 
 /* Share the borders among the work-items, and sum up the levels before each run. */
 FN run_t run_of(const choice_t choice, const level_sums_t sums, GLOBAL const u64* entries,
-                LOCAL i64* shared) {
+                LOCAL i64* shared${", LOCAL i64* middle" if smooth else ""}) {
     const u32 n = choice.n;
     run_t run;
     run.n_low = choice.one_hot || choice.most > n ? n : choice.most;
@@ -54,6 +54,14 @@ FN run_t run_of(const choice_t choice, const level_sums_t sums, GLOBAL const u64
         run.before_g += run.middle_g;
         run.before_h += run.middle_h;
     }
+% if smooth:
+    run.middle = middle;
+    if (LOCAL_ID == 0) {
+        middle[0] = run.middle_g;
+        middle[1] = run.middle_h;
+    }
+    BARRIER();
+% endif
     return run;
 }
 
@@ -62,14 +70,16 @@ FN int are_light(const u64 one, const u64 other) {
     return (u32)(one >> 32) == KEY_OF_ZERO && (u32)(other >> 32) == KEY_OF_ZERO;
 }
 
+## Smoothed weights have few registers: the middle's sums stay in local memory.
+<% middle_g, middle_h = ("run.middle[0]", "run.middle[1]") if smooth else ("run.middle_g", "run.middle_h") %>\
 <%def name="each_border()">
     i64 sum_g = run.before_g, sum_h = run.before_h;
     for (u32 j = run.begin; j < run.end; j++) {
         const u32 place = place_of(run, choice.n, j), at = place_of(run, choice.n_entries, j);
         const u32 code = (u32)entries[at];
         const i64x2 own = sums_of_level(sums, code);
-        sum_g += own.x + (j == run.n_low ? run.middle_g : 0);
-        sum_h += own.y + (j == run.n_low ? run.middle_h : 0);
+        sum_g += own.x + (j == run.n_low ? ${middle_g} : 0);
+        sum_h += own.y + (j == run.n_low ? ${middle_h} : 0);
         const u32 usual = choice.one_hot || 2 * (u64)(place + 1) <= choice.n;
 % if drawn:
         if (j != choice.only) continue;
@@ -86,6 +96,10 @@ FN int are_light(const u64 one, const u64 other) {
         }
     }
 </%def>
-${candidates.walk_borders(each_border, "const choice_t choice, const run_t run, const level_sums_t sums, "
-                          "GLOBAL const u64* entries, const parent_t* node", "2 * code + direction", constraint="0" if monotone else "", noisy=noisy)}
+<%
+    arguments = "const choice_t choice, const run_t run, const level_sums_t sums, GLOBAL const u64* entries, const parent_t* node"
+    at = "2 * code + direction"
+%>
+${candidates.walk_borders(each_border, arguments, at, constraint="0" if monotone else "", noisy=noisy)}
+${candidates.give_sums(each_border, arguments, at) if smooth else ""}
 </%def>

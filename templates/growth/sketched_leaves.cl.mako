@@ -1,5 +1,6 @@
 ## sketched_leaves: trees of all outputs that split as the trees of sketches did, with leaf values of their own
 ## uses: portable_math structs steps gain decision blocks
+## uses if categories: set_decision
 ##
 ##   nodes of 2 sketches    |s0: 0|s1: 1|s0: 2 3|s1: 4 5|        levels have the nodes of one tree, then the next
 ##   nodes of 3 outputs     |o0: 0|o1: 1|o2: 2|o0: 3 4|o1: 5 6|o2: 7 8|
@@ -7,18 +8,19 @@
 ##
 ##   Leaf by leaf, a level is what a step makes: the children of one leaf of every tree.
 ##
-##   expand        nodes and levels of all outputs' trees
+##   expand        nodes and levels of all outputs' trees, and their sets of codes
 ##   find_places   every row walks the first output's trees: leaf_places[tree, row] = place
 ##   sum_places    place_sums[output, place] += (g, h) in quanta, of leaves
 ##   value_places  sums of inner nodes from their children; then weights, values and gains of all nodes, from the
 ##                 root down
+##   read_values   the values of places anew, where leaves have taken others: quantiles, or further steps
 ##   add_leaves    margin[row] += value of the row's place
 ##
 ##   `n_alike` outputs have trees that split alike. Twin: tests/reference/sketch.py.
 ##
 ## params: wg_size; cells, places whose sums lie in local memory; code as in `renew_leaves`; n_exponents as in
-##         `gradients`; monotone, whether features have constraints
-<%page args="wg_size, cells, code, n_exponents, monotone"/>
+##         `gradients`; monotone, whether features have constraints; categories as in `renew_leaves`
+<%page args="wg_size, cells, code, n_exponents, monotone, categories"/>
 <%namespace name="payload" file="payload.cl.mako"/>
 <%namespace name="codes" file="row_codes.cl.mako"/>
 <%namespace name="sums" file="ordered_sums.cl.mako"/>
@@ -36,6 +38,9 @@ FN u32 node_of(GLOBAL const level_t* levels, const u32 n_levels, const u32 n_ske
 KERNEL(${wg_size}) expand(
         const u32 n_levels, const u32 n_rows, const u32 n_sketches, const u32 n_alike, const u32 n_parallel,
         GLOBAL const level_t* RESTRICT searched_levels, GLOBAL const node_t* RESTRICT searched_nodes,
+% if categories:
+        const u32 set_words, GLOBAL const u32* RESTRICT searched_sets, GLOBAL u32* RESTRICT sets,
+% endif
         GLOBAL level_t* RESTRICT levels, GLOBAL node_t* RESTRICT nodes, GLOBAL i64x2* RESTRICT node_sums,
         GLOBAL bounds_t* RESTRICT node_bounds, GLOBAL u32* RESTRICT node_places, GLOBAL u32* RESTRICT exponents) {
     const u32 me = GROUP_ID * ${wg_size} + LOCAL_ID, step = N_GROUPS * ${wg_size};
@@ -58,6 +63,12 @@ KERNEL(${wg_size}) expand(
         if (made == n_levels) node.left = NO_NODE;
         if (node.left != NO_NODE)
             node.left = node_of(searched_levels, n_levels, n_sketches, n_alike, output, node.left);
+% if categories:
+        if (node.left != NO_NODE && node.split_kind) {
+            GLOBAL const u32* found = searched_sets + (u64)(searched_nodes[searched].left / 2) * set_words;
+            for (u32 word = 0; word < set_words; word++) sets[(u64)(node.left / 2) * set_words + word] = found[word];
+        }
+% endif
         node.gain = 0.0f;
         nodes[id] = node;
         node_sums[id] = MAKE_I64X2(0, 0);
@@ -68,13 +79,13 @@ KERNEL(${wg_size}) expand(
 
 KERNEL(${wg_size}) find_places(
         const u32 n_rows, const u32 first_row, const u32 page_rows, ${codes.row_parameters(code)},
-        GLOBAL const u32x4* RESTRICT steps, GLOBAL const u32* RESTRICT node_places,
+        GLOBAL const u32x4* RESTRICT steps, ${"GLOBAL const u32* RESTRICT sets, " if categories else ""}GLOBAL const u32* RESTRICT node_places,
         GLOBAL u32* RESTRICT leaf_places) {
     const u32 tree = GROUP_ID_Y;
     leaf_places += (u64)tree * n_rows + first_row;
     for (u32 at = GROUP_ID * ${wg_size} + LOCAL_ID; at < page_rows; at += N_GROUPS * ${wg_size}) {
         const row_t mine = row_of(${codes.row(code)}, at);
-${codes.walk(False)}\
+${codes.walk(categories)}\
         leaf_places[at] = node_places[leaf];
     }
 }
@@ -195,6 +206,18 @@ ${payload.read()}\
             nodes[id].gain = split_gain(node_sums[id], node_sums[left], node_sums[left + 1], rule);
         }
         BARRIER();
+    }
+}
+
+KERNEL(${wg_size}) read_values(
+        const u32 n_levels, const u32 n_alike, const u32 most_places, GLOBAL const level_t* RESTRICT levels,
+        GLOBAL const f32* RESTRICT node_values, GLOBAL f32* RESTRICT place_values) {
+    const u32 output = GROUP_ID;
+    place_values += (u64)output * most_places;
+    for (u32 depth = 0; depth <= n_levels; depth++) {
+        const u32 n_own = levels[depth].count / n_alike, first = levels[depth].first / n_alike;
+        for (u32 i = LOCAL_ID; i < n_own; i += ${wg_size})
+            place_values[first + i] = node_values[first * n_alike + output * n_own + i];
     }
 }
 

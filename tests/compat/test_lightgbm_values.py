@@ -237,6 +237,23 @@ def test_leaves_are_smoothed_alike(params):
         assert np.allclose(leaves, their_leaves, rtol=1e-3, atol=1e-4)
 
 
+def test_leaves_of_sets_are_smoothed_alike():
+    """LightGBM takes a node's gain at its weight at such splits; here it is smoothed once more."""
+    rows = X.copy()
+    levels = np.random.default_rng(2)
+    rows[:, 2] = levels.integers(0, 9, len(X))
+    y = COUNTS + levels.normal(size=9)[rows[:, 2].astype(int)]
+    given = {"objective": "regression", "path_smooth": 15.0, "num_leaves": 4, "cat_l2": 0.0,
+             "cat_smooth": 1.0, "min_data_per_group": 1, "categorical_feature": 2}  # fmt: skip
+    found = [tree_of(lib, given, rows, y) for lib in libraries()]
+    gains, leaves = found[0]
+    for their_gains, their_leaves in found[1:]:
+        assert np.allclose(gains, their_gains, rtol=0.01)
+        assert np.allclose(sorted(leaves), sorted(their_leaves), rtol=1e-3, atol=1e-4)
+    plain, _ = tree_of(lgb, {**given, "path_smooth": 0.0}, rows, y)
+    assert not np.allclose(gains, plain, rtol=0.01)
+
+
 def test_smoothing_raises_the_least_rows_to_2():
     given = {**QUIET, "path_smooth": 1.0, "min_data_in_leaf": 1}
     with pytest.warns(UserWarning, match="min_data_in_leaf is raised to 2"):

@@ -94,7 +94,7 @@ def fit(*, weighted=False, atomics=True, leaf="walk", policy=LEVEL_WISE, **param
     )  # fmt: skip
     flags = {f: getattr(policy, f) for f in FLAGS}
     sizes = TreeSizes(8, DEPTH, DEPTH, (1, 2, 4, 8), 8, 4, **flags)
-    params = SimpleNamespace(**given)
+    params = SimpleNamespace(**{"smooths": False, **given})
     facts = FitFacts(params, n_rows=ROWS, pages=PageFacts(n_orders=2))
     nodes = SimpleNamespace(
         params=params, policy=sizes, n_levels=DEPTH, n_trees=1,

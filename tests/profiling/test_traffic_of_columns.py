@@ -85,6 +85,7 @@ CATEGORIES = {
     # of 5 nodes: 4 codes, and what is known of their order
     "category_split.order_levels": 5 * (4 * 16 + 48),
     "category_split.find_sets": 5 * (48 + NODE.itemsize + 16 + CANDIDATE.itemsize),
+    "category_split.sum_sets": 5 * (48 + NODE.itemsize + 16 + CANDIDATE.itemsize),
     # A, C, D
     "category_sets.write_sets": 3 * (NODE.itemsize + 16),
     # 7 nodes; 4 sets in and out

@@ -40,6 +40,7 @@ SKETCHED = {
     "sketched_leaves.find_places": 10 * 4 + 20,  # a place, and two codes on a row's path
     "sketched_leaves.sum_places": 10 * 4 + 10 * 8,
     "sketched_leaves.value_places": 4 * (32 + 16) + 7 * (16 + 4) + 3 * 4,
+    "sketched_leaves.read_values": 2 * 7 * 4,
     "sketched_leaves.add_leaves": 10 * 4 + 10 * 8,
 }
 

@@ -193,9 +193,6 @@ CASES: dict[str, Case] = {
     '`path_smooth` with `grow_policy="symmetric"`': Case(
         "grow_policy='symmetric': expected 'depthwise' or 'lossguide'", "smoothed, symmetric"
     ),
-    "`path_smooth` with sets of categories": Case(
-        "path_smooth=2.0: expected 0 where column 3 is split by sets", "smoothed, categories, sets"
-    ),
     "`path_smooth` with statistics of categories": Case(
         "path_smooth=2.0: expected 0 where column 3 has statistics", "smoothed, many levels"
     ),
@@ -239,16 +236,6 @@ CASES: dict[str, Case] = {
         "multi_strategy='one_output_per_tree': expected 'multi_output_tree' and several outputs",
         params={"objective": GivenGradients(custom_name="own", splits=1)},
     ),
-    '`multi_strategy="multi_output_tree"` with `sketch` and sets of categories': Case(
-        "sketch=1: expected 0 where column 3 is split by sets", "sketches, categories"
-    ),
-    '`multi_strategy="multi_output_tree"` with `sketch` and ordered boosting': Case(
-        "boosting_type='ordered': expected 'plain' for sketch=1", "sketches, ordered"
-    ),
-    '`multi_strategy="multi_output_tree"` with `sketch` and quantiles as leaves': Case(
-        "sketch=1: expected 0 for objective='reg:quantileerror', whose leaves are quantiles",
-        "quantiles", params={"multi_strategy": "multi_output_tree", "sketch": 1},
-    ),
     '`sketch` without several outputs and `multi_strategy="multi_output_tree"`': Case(
         "sketch=1: expected 0 without several outputs and multi_strategy='multi_output_tree'",
         params={"sketch": 1},
@@ -263,9 +250,6 @@ CASES: dict[str, Case] = {
     ),
     "`leaf_estimation_iterations` above 1 with ordered boosting": Case(
         "boosting_type='ordered': expected 'plain' for several Newton", "steps, ordered"
-    ),
-    "`leaf_estimation_iterations` above 1 with `sketch`": Case(
-        "sketch=1: expected 0 for several Newton steps", "steps, sketches"
     ),
     '`linear_tree` without `tree_method="hist"`': Case(
         "tree_method='exact': expected 'hist' or 'auto' for linear_tree=True", "linear, exact"

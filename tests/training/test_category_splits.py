@@ -48,13 +48,15 @@ CASES = {
         **LOSSGUIDE, "objective": "reg:absoluteerror", "num_parallel_tree": 2, "subsample": 0.7,
     },
     "classes": {"objective": "multi:softprob", "num_class": 3},
+    "smoothed weights": {"path_smooth": 6.0, "cat_l2": 3.0, **LOGISTIC},
+    "smoothed weights, leaf by leaf": {"path_smooth": 6.0, "reg_alpha": 0.2, **LOSSGUIDE},
     "monotone": {"monotone_constraints": [1, -1, 0, 0, 0]},
     "groups": {"interaction_constraints": [[0, 2], [1, 3, 4]], "max_leaves": 7},
 }  # fmt: skip
 DEVICES = ["as it is", *PRETENCES]
 #: Whether rows have weights, and what the device pretends to be.
 WAYS = [(False, "as it is"), (True, "as it is"), (True, "baseline"), (False, "gpu")]
-_OFTEN = {"level by level", "few on a side", "sampled", "classes"}
+_OFTEN = {"level by level", "few on a side", "sampled", "classes", "smoothed weights"}
 THOROUGH = {
     "test_the_twins_model": lambda case, weighted, pretence: (
         case not in _OFTEN or (case != "level by level" and (weighted or pretence != "as it is"))

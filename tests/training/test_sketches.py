@@ -13,7 +13,17 @@ from tests.conftest import TEST_DEVICE
 from tests.reference.sketch import signs, sketched
 from tests.reference.train import train_reference
 from tests.training.test_streamed import model_of
-from tests.training.test_vector_leaves import CLASSES, KINDS, PARAMS, SOFTPROB, TARGETS, X
+from tests.training.test_vector_leaves import (
+    CLASSES,
+    LEAF_WISE,
+    PARAMS,
+    RISES,
+    SOFTPROB,
+    TARGETS,
+    WEIGHTS,
+    X,
+)
+from tests.training.test_vector_leaves import KINDS as VECTORS
 
 #: More outputs than sketches, of every kind of fit.
 SKETCHED = (
@@ -23,6 +33,27 @@ SKETCHED = (
     "leaf by leaf, forests", "monotone", "monotone, leaf by leaf", "monotone, symmetric",
     "no column at all", "one output is 0",
 )  # fmt: skip
+#: Leaves whose values do not follow from the sums of gradients that the tree was grown by.
+LATER = {
+    "steps": ({**SOFTPROB, "leaf_estimation_iterations": 3}, CLASSES, None),
+    "steps, monotone": (
+        {**RISES, **LEAF_WISE, "leaf_estimation_iterations": 2, "subsample": 0.6,
+         "num_parallel_tree": 2}, TARGETS, WEIGHTS,
+    ),
+    "three quantiles": (
+        {"objective": "reg:quantileerror", "quantile_alpha": [0.2, 0.5, 0.7]}, TARGETS[:, 0], None
+    ),
+    "absolute errors": (
+        {**LEAF_WISE, "objective": "reg:absoluteerror", "subsample": 0.7}, TARGETS, WEIGHTS
+    ),
+    "ordered": ({**SOFTPROB, "boosting_type": "ordered"}, CLASSES, None),
+    "ordered, sampled": (
+        {"boosting_type": "ordered", "subsample": 0.7, "grow_policy": "symmetric"}, TARGETS, WEIGHTS
+    ),
+}  # fmt: skip
+KINDS = {**VECTORS, **LATER}
+#: Those that several devices train, or pages that take turns.
+SHARED = [k for k in (*SKETCHED, *LATER) if k != "tiled" and not k.startswith("ordered")]
 
 
 def twin(params, y, weight=None):
@@ -30,7 +61,7 @@ def twin(params, y, weight=None):
 
 
 @pytest.mark.few(5)
-@pytest.mark.parametrize("kind", SKETCHED)
+@pytest.mark.parametrize("kind", [*SKETCHED, *LATER])
 def test_bits_are_those_of_the_twin(kind):
     given, y, weight = KINDS[kind]
     params = {**PARAMS, **given, "sketch": 2}
@@ -41,7 +72,7 @@ def test_bits_are_those_of_the_twin(kind):
 
 @pytest.mark.usefixtures("devices_named_twice")
 @pytest.mark.few(3)
-@pytest.mark.parametrize("kind", [kind for kind in SKETCHED if kind != "tiled"])
+@pytest.mark.parametrize("kind", SHARED)
 def test_bits_are_the_same_on_several_devices(kind):
     given, y, weight = KINDS[kind]
     params, data = {**PARAMS, **given, "sketch": 2}, gbdt.Dataset(X, y, weight)
@@ -53,7 +84,7 @@ def test_bits_are_the_same_on_several_devices(kind):
 
 
 @pytest.mark.few(3)
-@pytest.mark.parametrize("kind", [kind for kind in SKETCHED if kind != "tiled"])
+@pytest.mark.parametrize("kind", SHARED)
 def test_bits_are_the_same_in_pages_that_take_turns(monkeypatch, kind):
     given, y, weight = KINDS[kind]
     params, data = {**PARAMS, **given, "sketch": 2}, gbdt.Dataset(X, y, weight)

@@ -93,6 +93,11 @@ CASES = {
     "ordered": ({"boosting_type": "ordered"}, Y),
     "steps": ({"leaf_estimation_iterations": 3}, Y),
     "small steps": ({"max_delta_step": 0.2, "reg_lambda": 0.0}, Y),
+    "sketches": ({"sketch": 2}, Y),
+    "sketches, leaf by leaf": ({**LOSSGUIDE, **TARGET, "sketch": 1, "reg_alpha": 1.0}, TARGETS),
+    "sketches, symmetric forests": (
+        {"grow_policy": "symmetric", "sketch": 2, "num_parallel_tree": 2, "subsample": 0.6}, Y,
+    ),
 }  # fmt: skip
 
 
@@ -113,7 +118,7 @@ def test_sets_are_those_of_the_twin(case):
 
 @pytest.mark.few(1)
 @pytest.mark.parametrize("pretence", ["gpu", "baseline"])
-@pytest.mark.parametrize("case", ["targets", "classes", "leaf by leaf", "smoothed"])
+@pytest.mark.parametrize("case", ["targets", "classes", "leaf by leaf", "smoothed", "sketches"])
 def test_kernels_of_others_find_the_same_sets(pretence, case):
     params, twin = twin_of(case)
     objective = get_objective(params.objective, params)
@@ -123,7 +128,7 @@ def test_kernels_of_others_find_the_same_sets(pretence, case):
 
 
 @pytest.mark.few(1)
-@pytest.mark.parametrize("case", ["targets", "classes", "leaf by leaf", "symmetric"])
+@pytest.mark.parametrize("case", ["targets", "classes", "leaf by leaf", "symmetric", "sketches"])
 def test_sets_are_the_same_in_pages_that_take_turns(monkeypatch, case):
     given, label = CASES[case]
     wanted = to_json(train({**SETS, **given}, rows(label)).ensemble)
