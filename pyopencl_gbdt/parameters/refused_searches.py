@@ -26,7 +26,8 @@ OF_VECTORS: tuple[Refusal[FitFacts], ...] = (
     _row(
         'with `tree_method="approx"`',
         lambda f: f.parameters.search == "approx",
-        f"tree_method='approx': expected 'hist', 'exact' or 'auto' {_VECTORS}",
+        f"tree_method='approx': expected 'hist', 'exact' or 'auto' {_VECTORS}, as each output's "
+        "Hessians would cut bins of its own",
         "leave out tree_method",
     ),
     _row(
