@@ -33,7 +33,7 @@ LOSSES = {
     "multi:softmax": "6de4019051f433ba9ebc429ee6c57ef9bf41876b63951cc57ea357bc6dd43687",
 }
 #: Of each of ``test_reproducible.SETTINGS``; the same on PoCL, Intel's CPU runtime, and an NVIDIA
-#: H200 through OpenCL and CUDA.
+#: H200 through OpenCL and CUDA. That of XGBoost's bins: on PoCL so far.
 GROWN = {
     "uniform": "bc17994e399e8ca372218aae91a146330972b25a26e2bc41732ea1402e8ce5de",
     "gradient_based": "88e4d3b0a29f8df211ca6a7a3acb020b2a0f7b0040c01f482c0e63f353fbadfc",
@@ -80,5 +80,6 @@ GROWN = {
     "noise, symmetric": "f14f89e60728f20e2a97d680103f1d30b977512e44c1ac82233e3534baef6bb2",
     "linear leaves": "e6e2a04e7c33bc6633341692b7dd055c723e692e5be2b205adef6005d6ce6265",
     "linear leaves, symmetric": "b1fc7ea177516d03a8111e587d7c739f027a7524390a85c0effc131e4a9705fe",
+    "XGBoost's bins": "9f918c127e740195a234ff1fbc3b576a73fc40bc02c84b8496f716275a0b4d7d",
     "together": "95fd8d4bc04de9f1b6faf0198c3b41225edbff3c3083f519b5c65e7ee0c701cd",
 }

@@ -169,6 +169,7 @@ SETTINGS = {
         "grow_policy": "lossguide", "max_leaves": 12, "max_depth": 0,
     },
     "distributions": {"objective": "dist:normal", "multi_strategy": "multi_output_tree"},
+    "XGBoost's bins": {"cut_rule": "xgboost", "max_bin": 256},
     "linear leaves": {"linear_tree": True, "linear_lambda": 0.5, "subsample": 0.8},
     "linear leaves, symmetric": {
         "linear_tree": True, "grow_policy": "symmetric", "num_class": 4,
@@ -230,6 +231,9 @@ def problem(name: str):
             more["feature_weights"] = rng.integers(1, 9, X.shape[1])
         elif name.endswith(", sets"):
             X[:, :4], more["categorical_features"] = np.floor(X[:, :4] * 6), range(4)
+        elif name == "XGBoost's bins":  # of more or fewer values than bins
+            X[:, ::2] = np.floor(X[:, ::2] * 128) / 128
+            X[:, 1::2] = np.floor(X[:, 1::2] * 32) / 32
         return {**params, **own}, Dataset(X, label, weight, **more)
     if name == "logistic":
         return {**params, "objective": "binary:logistic"}, Dataset(X, y[:3000], weight)
