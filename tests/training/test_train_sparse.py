@@ -113,6 +113,7 @@ def test_few_bins_and_weights(method):
         (20_001, 3, {}, "exact"),
         (20_000, 3, {}, "hist"),
         (20_001, 3, {"max_bin": 64}, "hist"),
+        (20_001, 3, {"cut_rule": "xgboost"}, "hist"),
         (20_001, 3, {"tree_method": "hist"}, "hist"),
         (20_001, 1100, {}, "hist"),
     ],
