@@ -20,7 +20,13 @@ from pyopencl_gbdt.pages.budget import found_words, plan_set_up
 from pyopencl_gbdt.pages.cut_rules import SHARES, CutRule
 from pyopencl_gbdt.pages.cuts import Cuts, make_layout, search_tables
 from pyopencl_gbdt.pages.page import Layout, Page, QuantizedData, most_page_bytes, page_bounds
-from pyopencl_gbdt.pages.sources import Values, ValueSource, in_launches, source_of
+from pyopencl_gbdt.pages.sources import (
+    Values,
+    ValueSource,
+    in_launches,
+    planned_codes,
+    source_of,
+)
 from pyopencl_gbdt.pages.summary_cuts import summary_cuts
 from pyopencl_gbdt.primitives.checks import run
 from pyopencl_gbdt.primitives.packed_codes import BlockOrder, PackedCodes, empty_codes
@@ -119,7 +125,8 @@ class Quantizer:
         rule: CutRule = SHARES,
     ) -> None:
         self.device, self.weight, self.max_bin = device, weight, max_bin
-        self.n_pages, self.most_bins = n_pages, max(max_bin, most_levels)
+        codes = planned_codes(device, values, max_bin, rule)
+        self.n_pages, self.most_bins = n_pages, max(codes, most_levels)
         self.n_rows, self.n_features = int(values.shape[0]), int(values.shape[1])
         self.weighted = weight is not None
         self.cut = np.arange(self.n_features, dtype=np.uint32) if cut is None else cut

@@ -17,6 +17,7 @@ from pyopencl_gbdt.pages.cuts import Cuts
 from pyopencl_gbdt.pages.levels import cut_features, layout_of
 from pyopencl_gbdt.pages.page import Layout, Page, QuantizedData
 from pyopencl_gbdt.pages.quantize import Quantizer
+from pyopencl_gbdt.pages.sources import planned_codes
 from pyopencl_gbdt.primitives.packed_codes import bytes_of_codes, empty_codes
 
 
@@ -50,7 +51,8 @@ def shared_layout(
     ends = np.rint(np.cumsum(shares) * every.size).astype(np.int64)
     own = np.split(every, ends[:-1])[team.rank]
     codes = max(1, int(shares[team.rank] * data.n_rows))
-    taken = bytes_of_codes(device, codes, data.n_features, max_bin)
+    most = planned_codes(device, data.rows, max_bin, rule)
+    taken = bytes_of_codes(device, codes, data.n_features, most)
     quantizer = Quantizer(
         device, data.rows, data.weight, max_bin, tiled_bytes=taken, cut=own, exact=exact, rule=rule
     )
@@ -82,7 +84,8 @@ def encoded_part(
         return data.kept[1]
     data.forget()  # frees the former codes first
     if data.n_rows:
-        pages = Quantizer(device, data.rows, None, max_bin, n_pages).encode(layout)
+        most = max(max_bin, layout.most_codes)
+        pages = Quantizer(device, data.rows, None, most, n_pages).encode(layout)
     else:
         codes = empty_codes(device, 0, layout.n_features, code_dtype(layout.most_codes))
         pages = [Page(codes, 0, 0)]

@@ -12,8 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.data.batches.rows import BatchedRows, Rows
+from pyopencl_gbdt.data.threads import n_missing
 from pyopencl_gbdt.device import Device, DeviceArray
 from pyopencl_gbdt.device.staging import Staging
+from pyopencl_gbdt.pages.cut_rules import CutRule
 
 F32 = npt.NDArray[np.float32]
 #: What a quantiser takes: float32, shape (n_rows, n_features), C order.
@@ -39,6 +41,23 @@ class ValueSource(ABC):
     @abstractmethod
     def host_blocks(self) -> Iterator[tuple[int, F32]]:
         """Yield all rows on the host: the first row of a block, and the block."""
+
+
+def planned_codes(device: Device, values: Values, max_bin: int, rule: CutRule) -> int:
+    """Return for how many codes of a column memory is planned, before it is cut.
+
+    It is ``max_bin``, or 257 if codes of 256 bins and of missing values take two bytes. Values that
+    the host cannot see, and those on paper, count as if some were missing.
+    """
+    if max_bin != 256 or rule.most_bins(max_bin, some_missing=True) < max_bin:
+        return max_bin
+    some = True
+    if device.holds_memory and isinstance(values, BatchedRows):
+        some = values.n_missing > 0
+    elif device.holds_memory and not isinstance(values, DeviceArray):
+        found = next(iter(values.pieces()))[1] if isinstance(values, Rows) else values
+        some = n_missing(found) > 0
+    return max_bin + some
 
 
 def source_of(device: Device, values: Values, piece_rows: int) -> ValueSource:

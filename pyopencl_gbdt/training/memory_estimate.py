@@ -20,6 +20,7 @@ from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.growth.policy import tree_sizes
 from pyopencl_gbdt.growth.recipe import choose_recipe
 from pyopencl_gbdt.objectives import get_objective
+from pyopencl_gbdt.pages.cut_rules import CUT_RULES
 from pyopencl_gbdt.pages.levels import cut_features
 from pyopencl_gbdt.pages.shared_cuts import shared_layout
 from pyopencl_gbdt.parameters.category_offers import offers
@@ -107,11 +108,12 @@ def estimate_memory(
     On the device nothing is allocated, on the host labels of all rows.
 
     The estimate assumes ``max_bin`` bins per feature, or as many as rows; features with few
-    distinct values take less, and so do tiled codes of dense data. With ``tree_method="exact"`` or
-    ``"approx"`` it assumes a bin for every row and feature, and that no value is missing. Of a
-    sparse matrix, ``counts`` says what it holds. If a few gradients are much larger than the
-    others, a fit may take 8 bytes more per row and tree grown at a time. A fit that does not fit
-    the device is estimated for a device with more memory.
+    distinct values take less, and so do tiled codes of dense data. With ``cut_rule="xgboost"`` it
+    assumes that values are missing, so that codes of 256 bins take two bytes. With
+    ``tree_method="exact"`` or ``"approx"`` it assumes a bin for every row and feature, and that no
+    value is missing. Of a sparse matrix, ``counts`` says what it holds. If a few gradients are much
+    larger than the others, a fit may take 8 bytes more per row and tree grown at a time. A fit that
+    does not fit the device is estimated for a device with more memory.
 
     Parameters
     ----------
@@ -232,9 +234,12 @@ def _share(
         if part.cuts:
             every = replace(facts, n_rows=part.all_rows).dataset(2)
             shares = [facts.n_rows / max(1, part.all_rows)] * part.team.size
-            exact = params.max_bin_exact
-            shared_layout(paper, part.team, every, params.max_bin, shares, exact=exact)
-        layout = full_layout(data, min(params.max_bin, part.all_rows))
+            shared_layout(
+                paper, part.team, every, params.max_bin, shares,
+                exact=params.max_bin_exact, rule=CUT_RULES[params.cut_rule],
+            )  # fmt: skip
+        n_bins, missing = min(params.max_bin, part.all_rows), params.cut_rule != "shares"
+        layout = full_layout(data, n_bins, missing=missing)
         return Share(part.team, all_rows=part.all_rows, layout=layout)
     if facts.counts is None and params.search == "hist":
         return Share()

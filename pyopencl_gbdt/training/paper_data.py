@@ -120,18 +120,18 @@ def answer(paper: PaperDevice, params: Parameters, facts: DataFacts, bins: U32 |
     """
     n_rows, counts = facts.n_rows, facts.counts or facts.all_present
     n_bins = max(1, min(params.max_bin, n_rows))
-    FullBins(bins).tell(paper)
+    FullBins(bins, int(params.cut_rule != "shares")).tell(paper)
     paper.answers |= dict.fromkeys(SUMMARY_KERNELS, partial(full_summary, n_entries=n_bins))
     paper.answers["tiles", "total"] = partial(_cells, counts.n_entries / max(1, n_rows))
     paper.answers["column_bins", "count"] = partial(_distinct, counts.distinct)
 
 
-def full_layout(data: Dataset, n_bins: int) -> Layout:
+def full_layout(data: Dataset, n_bins: int, *, missing: bool = False) -> Layout:
     """Return the layout of rows whose columns of numbers all have so many bins."""
     n_features = data.n_features
     edges = np.broadcast_to(np.arange(n_bins, dtype=np.float32), (n_features, n_bins))
     bins, zeros = np.full(n_features, n_bins, np.uint32), np.zeros(n_features, np.uint32)
-    return layout_of(Cuts(edges, edges, bins, zeros.astype(np.bool_), zeros), data)
+    return layout_of(Cuts(edges, edges, bins, np.full(n_features, missing), zeros), data)
 
 
 def codes_of(

@@ -60,6 +60,7 @@ from pyopencl_gbdt.pages.paged import (
 )
 from pyopencl_gbdt.pages.quantize import Quantizer
 from pyopencl_gbdt.pages.shared_cuts import encoded_part
+from pyopencl_gbdt.pages.sources import planned_codes
 from pyopencl_gbdt.pages.stored import PagesOnPaper, PageStore, StoredPages, encoded_pages
 from pyopencl_gbdt.pages.tiles import TileSizes
 from pyopencl_gbdt.parameters.constraints import limits_of
@@ -99,11 +100,12 @@ def _quantizer(
 ) -> Quantizer:
     """Return a quantizer that plans memory for the codes of so many rows at a time."""
     values, weight = data.features_for(device), data.weight if weighted else None
-    levels = most_levels(data)
-    planned = bytes_of_codes(device, page_rows, data.n_features, max(params.max_bin, levels))
+    levels, rule = most_levels(data), CUT_RULES[params.cut_rule]
+    most = max(planned_codes(device, values, params.max_bin, rule), levels)
+    planned = bytes_of_codes(device, page_rows, data.n_features, most)
     return Quantizer(
         device, values, weight, params.max_bin, tiled_bytes=planned, most_levels=levels,
-        cut=cut_features(data), exact=params.max_bin_exact, rule=CUT_RULES[params.cut_rule],
+        cut=cut_features(data), exact=params.max_bin_exact, rule=rule,
     )  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from pyopencl_gbdt.device.run_ahead import clear_frames
 from pyopencl_gbdt.errors import MemoryPlanError
 from pyopencl_gbdt.pages import budget as set_up
 from pyopencl_gbdt.pages.budget import plan_set_up
+from pyopencl_gbdt.pages.cut_rules import CUT_RULES
 from pyopencl_gbdt.pages.paged import paged
 from pyopencl_gbdt.pages.quantize import Quantizer
 from pyopencl_gbdt.parameters.parameters import Parameters
@@ -106,6 +107,19 @@ def test_the_plan_is_what_is_taken(rng, monkeypatch, borrows, weighted, n_featur
         quantizer.run()
         assert opened.peak_bytes == pytest.approx(quantizer.plan.n_bytes, rel=0.05)
         assert opened.peak_bytes <= quantizer.plan.n_bytes * 1.01
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_missing_values_beside_256_bins_take_codes_of_two_bytes(rng, monkeypatch, missing):
+    monkeypatch.setattr(set_up, "LEAST_BYTES", 0)
+    values = rng.random((20_000, 40)).astype(np.float32)
+    values[7, 3] = np.nan if missing else 0
+    opened = open_device(TEST_DEVICE)
+    quantizer = Quantizer(opened, values, None, 256, rule=CUT_RULES["xgboost"])
+    made = quantizer.run()
+    assert made.pages[0].codes.code_bytes == 1 + missing
+    assert opened.peak_bytes == pytest.approx(quantizer.plan.n_bytes, rel=0.05)
+    assert opened.peak_bytes <= quantizer.plan.n_bytes * 1.01
 
 
 def test_set_up_takes_no_more_than_training():

@@ -23,12 +23,13 @@ LABELS = "labels of rows to evaluate"
 
 def boosting(
     device, n_rows=3000, n_features=5, *, weighted=False, n_targets=1, n_queries=1,
-    evaluation_rows=0, **params,
+    evaluation_rows=0, n_missing=0, **params,
 ):  # fmt: skip
     rng = np.random.default_rng(6)
     X = rng.standard_normal((n_rows, n_features)).astype(np.float32)
     y = (X[:, 0] + rng.standard_normal(n_rows) > 0).astype(np.float32)
     X = X.argsort(axis=0).argsort(axis=0).astype(np.float32)  # no value twice in a column
+    X[:n_missing] = np.nan
     weight = rng.integers(1, 4, n_rows) if weighted else None
     if params.get("objective") == "survival:cox":
         y = 2 * y - 1
@@ -148,6 +149,7 @@ KNOWN = ("weighted", "evaluation_rows", "n_targets", "n_queries")
         ((20_000, 10), {"weighted": True}),
         ((20_000, 40), {"max_depth": 8}),
         ((20_000, 7), {"max_bin": 1000}),
+        ((20_000, 7), {"cut_rule": "xgboost", "n_missing": 1}),
         ((3000, 3), {"max_bin": 16}),
         ((20_000, 10), {"objective": "reg:absoluteerror"}),
         ((20_000, 10), {"objective": "mape", "max_depth": 9}),
