@@ -14,8 +14,7 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.data.threads import in_threads
 from pyopencl_gbdt.numerics.portable_math import ordered
-from pyopencl_gbdt.pages.cut_rules import CutRule
-from pyopencl_gbdt.pages.cuts import NO_KEY, run_begins, share_end
+from pyopencl_gbdt.pages.cuts import NO_KEY, CutRule, run_begins, share_end
 
 F32 = npt.NDArray[np.float32]
 I64 = npt.NDArray[np.int64]

@@ -17,8 +17,7 @@ from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.errors import MemoryPlanError
 from pyopencl_gbdt.numerics import weights
 from pyopencl_gbdt.numerics.portable_math import ordered
-from pyopencl_gbdt.pages.cut_rules import SHARES, CutRule
-from pyopencl_gbdt.pages.cuts import midpoints, run_begins, tops
+from pyopencl_gbdt.pages.cuts import SHARES, CutRule, midpoints, run_begins, tops
 from pyopencl_gbdt.pages.page import Layout, SortedColumns
 
 F32 = npt.NDArray[np.float32]

@@ -1,16 +1,19 @@
-"""Cut points: the rule that all sources of counts follow, and the layout of codes they give.
+"""Cut points: the rules that all sources of counts follow, and the layout of codes they give.
 
     values    0.5   1   2.5    4   7
-    weight      3   1    4     1   1      here at most 3 bins, each of an equal
-    bins         |      |          |      share of the weight that remains
+    weight      3   1    4     1   1      at most 3 bins, which end
+    shares       |      |          |      behind the value that fills its share of the rest
+    xgboost     |        |     |          in front of the value that a rank lies in
 
 Counts come from sorted columns (``quantize``, ``columns``), from ranges of keys that the members of
 a team count (``column_counts``), or from quantile summaries (``summary_cuts``). The kernel ``cuts``
-of ``quantize.cl.mako`` follows the same rule on a device.
+of ``quantize.cl.mako`` follows the rules on a device, and ``rank_counts`` the second one where
+members of a team have the rows.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
@@ -179,3 +182,112 @@ def search_tables(layout: Layout) -> U32:
     mine = layout.thresholds[np.repeat(layout.feature_offset[:-1], inner) + place]
     tables[np.repeat(begin, inner) + place] = ordered(mine)
     return tables
+
+
+class CutRule(ABC):
+    """A rule that makes bins of ascending values and their weights.
+
+    Attributes
+    ----------
+    name : str
+        A value of the parameter ``cut_rule``.
+    ranked : bool
+        Whether goals are ranks in all values, and bins end in front of the values that reach them.
+    """
+
+    name: str
+    ranked: bool
+
+    @abstractmethod
+    def most_bins(self, max_bin: int, *, some_missing: bool) -> int:
+        """Return the most bins of a column's values."""
+
+    @abstractmethod
+    def bin_ends(self, weight: I64, most: int) -> I64:
+        """Return the index behind every bin's last value; each value is a bin if they are few.
+
+        Parameters
+        ----------
+        weight : int64 array, shape (n,)
+            Of each distinct value, ascending; above 0.
+        most : int
+            Most bins.
+        """
+
+    @abstractmethod
+    def lower_sides(self, below: F32, above: F32) -> F32:
+        """Return the values of which, and of ``above``, thresholds are the midpoints.
+
+        Parameters
+        ----------
+        below, above : float32 array, shape (n_bins,)
+            Last value of each bin, and first value of the next; equal for the last bin.
+        """
+
+
+class Shares(CutRule):
+    """A bin takes values until it has its share of the weight that remains."""
+
+    name, ranked = "shares", False
+
+    def most_bins(self, max_bin: int, *, some_missing: bool) -> int:
+        """Return ``max_bin``; one of a byte's 256 codes is for missing values."""
+        return most_bins(max_bin, some_missing=some_missing)
+
+    def bin_ends(self, weight: I64, most: int) -> I64:
+        """Return the index behind every bin's last value."""
+        return bin_ends(weight, most)
+
+    def lower_sides(self, below: F32, above: F32) -> F32:
+        """Return ``below``: thresholds lie half-way between values."""
+        return below
+
+
+class Ranks(CutRule):
+    """XGBoost's rule for columns with at most ``8 * max_bin`` distinct values.
+
+    Thresholds are values: the first of a bin. With one value more than bins, the last two values
+    share a bin. With more values, ranks lie at equal distances between the first value's rows and
+    the last value's, and each value that contains one begins a bin; so does the last value, unless
+    there are ``max_bin`` bins without it. ``src/common/quantile.cc`` and ``quantile.h`` of
+    XGBoost 3.2 prune a summary of the values to ``max_bin + 1`` entries in this way.
+    """
+
+    name, ranked = "xgboost", True
+
+    def most_bins(self, max_bin: int, *, some_missing: bool) -> int:
+        """Return ``max_bin``, whether or not values are missing."""
+        return max_bin
+
+    def bin_ends(self, weight: I64, most: int) -> I64:
+        """Return the index behind every bin's last value."""
+        if weight.size <= most:
+            return np.arange(1, weight.size + 1)
+        if weight.size == most + 1:
+            return np.append(np.arange(1, most), weight.size)
+        return np.append(self.inner_ends(np.cumsum(weight), most), weight.size)
+
+    @staticmethod
+    def inner_ends(total: I64, most: int) -> I64:
+        """Return the indices of the values that begin the bins after the first.
+
+        Parameters
+        ----------
+        total : int64 array, shape (n,)
+            Running sums of the weights of ascending values, or of ranges between the first and
+            the last value; n > ``most + 1``.
+        most : int
+        """
+        first, between = int(total[0]), int(total[-2]) - int(total[0])
+        goals = np.array([first + part * between // most + 1 for part in range(1, most)], np.int64)
+        ends = np.unique(total.searchsorted(goals))
+        return ends if ends.size == most - 1 else np.append(ends, total.size - 1)
+
+    def lower_sides(self, below: F32, above: F32) -> F32:
+        """Return ``above``: thresholds are the first values of bins."""
+        return above
+
+
+#: By the values of the parameter ``cut_rule``.
+CUT_RULES: dict[str, CutRule] = {rule.name: rule for rule in (Shares(), Ranks())}
+SHARES = CUT_RULES["shares"]

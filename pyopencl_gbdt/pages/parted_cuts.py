@@ -43,8 +43,7 @@ from pyopencl_gbdt.pages.column_counts import (
     OwnColumns,
     merged,
 )
-from pyopencl_gbdt.pages.cut_rules import SHARES, CutRule
-from pyopencl_gbdt.pages.cuts import Cuts
+from pyopencl_gbdt.pages.cuts import SHARES, CutRule, Cuts
 from pyopencl_gbdt.pages.rank_counts import RankCounts
 
 F32 = npt.NDArray[np.float32]

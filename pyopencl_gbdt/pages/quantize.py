@@ -17,8 +17,7 @@ from pyopencl_gbdt.device.run_ahead import Pace
 from pyopencl_gbdt.dtypes import SUM, VALUE, code_dtype
 from pyopencl_gbdt.errors import MemoryPlanError
 from pyopencl_gbdt.pages.budget import found_words, plan_set_up
-from pyopencl_gbdt.pages.cut_rules import SHARES, CutRule
-from pyopencl_gbdt.pages.cuts import Cuts, make_layout, search_tables
+from pyopencl_gbdt.pages.cuts import SHARES, CutRule, Cuts, make_layout, search_tables
 from pyopencl_gbdt.pages.page import Layout, Page, QuantizedData, most_page_bytes, page_bounds
 from pyopencl_gbdt.pages.sources import (
     Values,

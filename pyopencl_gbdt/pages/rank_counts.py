@@ -1,4 +1,4 @@
-"""XGBoost's cut points from counts over the members of a team; see ``cut_rules.Ranks``."""
+"""XGBoost's cut points from counts over the members of a team; see ``cuts.Ranks``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.pages.column_counts import ColumnCounts
-from pyopencl_gbdt.pages.cut_rules import CutRule, Ranks
+from pyopencl_gbdt.pages.cuts import CutRule, Ranks
 
 F32 = npt.NDArray[np.float32]
 I64 = npt.NDArray[np.int64]

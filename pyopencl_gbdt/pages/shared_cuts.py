@@ -12,8 +12,7 @@ from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.device.team.member import Team
 from pyopencl_gbdt.device.team.messages import ColumnCuts
 from pyopencl_gbdt.dtypes import code_dtype
-from pyopencl_gbdt.pages.cut_rules import SHARES, CutRule
-from pyopencl_gbdt.pages.cuts import Cuts
+from pyopencl_gbdt.pages.cuts import SHARES, CutRule, Cuts
 from pyopencl_gbdt.pages.levels import cut_features, layout_of
 from pyopencl_gbdt.pages.page import Layout, Page, QuantizedData
 from pyopencl_gbdt.pages.quantize import Quantizer

@@ -15,7 +15,7 @@ from pyopencl_gbdt.data.batches.rows import BatchedRows, Rows
 from pyopencl_gbdt.data.threads import n_missing
 from pyopencl_gbdt.device import Device, DeviceArray
 from pyopencl_gbdt.device.staging import Staging
-from pyopencl_gbdt.pages.cut_rules import CutRule
+from pyopencl_gbdt.pages.cuts import CutRule
 
 F32 = npt.NDArray[np.float32]
 #: What a quantiser takes: float32, shape (n_rows, n_features), C order.

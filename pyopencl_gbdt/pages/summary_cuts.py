@@ -22,8 +22,7 @@ import numpy.typing as npt
 from pyopencl_gbdt.device import Device, DeviceArray, build_variant_program
 from pyopencl_gbdt.numerics.weights import whole
 from pyopencl_gbdt.pages.budget import summary_values
-from pyopencl_gbdt.pages.cut_rules import SHARES, CutRule
-from pyopencl_gbdt.pages.cuts import Cuts
+from pyopencl_gbdt.pages.cuts import SHARES, CutRule, Cuts
 from pyopencl_gbdt.primitives import quantile_summary
 from pyopencl_gbdt.primitives.quantile_summary import QuantileSummary
 

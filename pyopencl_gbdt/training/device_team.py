@@ -20,7 +20,7 @@ from pyopencl_gbdt.device.team.threads import Threads, threads
 from pyopencl_gbdt.errors import TeamError
 from pyopencl_gbdt.evaluation.label_mean import base_score_of
 from pyopencl_gbdt.fit.share import Share
-from pyopencl_gbdt.pages.cut_rules import CUT_RULES
+from pyopencl_gbdt.pages.cuts import CUT_RULES
 from pyopencl_gbdt.pages.page import Layout
 from pyopencl_gbdt.pages.shared_cuts import shared_layout
 from pyopencl_gbdt.training.continuing import StartingPoint

@@ -42,7 +42,7 @@ from pyopencl_gbdt.device.team.messages import (
 from pyopencl_gbdt.errors import KernelLaunchError, ParameterError
 from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.model import to_json
-from pyopencl_gbdt.pages.cut_rules import CUT_RULES
+from pyopencl_gbdt.pages.cuts import CUT_RULES
 from pyopencl_gbdt.pages.levels import cut_features, layout_of
 from pyopencl_gbdt.pages.parted_cuts import parted_cuts
 from pyopencl_gbdt.parameters.facts import FitFacts

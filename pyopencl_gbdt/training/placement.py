@@ -47,7 +47,7 @@ from pyopencl_gbdt.growth.recipe import (
 from pyopencl_gbdt.growth.round_kernels import RoundKernels
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.pages.columns import ColumnSizes
-from pyopencl_gbdt.pages.cut_rules import CUT_RULES
+from pyopencl_gbdt.pages.cuts import CUT_RULES
 from pyopencl_gbdt.pages.disk_pages import DiskPages
 from pyopencl_gbdt.pages.levels import cut_features, layout_of, most_levels
 from pyopencl_gbdt.pages.page import AnyPage, Layout, QuantizedData, even_layout

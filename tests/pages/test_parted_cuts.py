@@ -5,7 +5,7 @@ import pytest
 
 from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.device.team.threads import threads
-from pyopencl_gbdt.pages.cut_rules import CUT_RULES
+from pyopencl_gbdt.pages.cuts import CUT_RULES
 from pyopencl_gbdt.pages.parted_cuts import parted_cuts
 from pyopencl_gbdt.pages.quantize import Quantizer
 from tests.compare import assert_same_bits

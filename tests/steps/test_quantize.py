@@ -7,7 +7,7 @@ import pytest
 
 from pyopencl_gbdt.numerics.portable_math import ordered
 from pyopencl_gbdt.pages import cuts as cut_points
-from pyopencl_gbdt.pages.cut_rules import CUT_RULES
+from pyopencl_gbdt.pages.cuts import CUT_RULES
 from pyopencl_gbdt.pages.quantize import Quantizer
 from tests.compare import assert_same_bits
 from tests.reference import quantize as twin

@@ -12,7 +12,7 @@ from pyopencl_gbdt.device.run_ahead import clear_frames
 from pyopencl_gbdt.errors import MemoryPlanError
 from pyopencl_gbdt.pages import budget as set_up
 from pyopencl_gbdt.pages.budget import plan_set_up
-from pyopencl_gbdt.pages.cut_rules import CUT_RULES
+from pyopencl_gbdt.pages.cuts import CUT_RULES
 from pyopencl_gbdt.pages.paged import paged
 from pyopencl_gbdt.pages.quantize import Quantizer
 from pyopencl_gbdt.parameters.parameters import Parameters

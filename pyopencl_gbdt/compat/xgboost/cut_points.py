@@ -10,7 +10,7 @@ import numpy.typing as npt
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.numerics.weights import whole
 from pyopencl_gbdt.pages.columns import entries_of
-from pyopencl_gbdt.pages.cut_rules import CUT_RULES
+from pyopencl_gbdt.pages.cuts import CUT_RULES
 
 F32 = npt.NDArray[np.float32]
 I64 = npt.NDArray[np.int64]
