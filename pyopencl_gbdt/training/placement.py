@@ -6,8 +6,9 @@ rows do not fit, and nothing asks for all of them at a time, pages take turns.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device
@@ -253,10 +254,10 @@ class Placement:
         schedule: PageSchedule | None = None,
     ) -> FitParts:
         """Return a fit's parts; several leaves split in a step where that is faster, and fits."""
-        exclusive = list[list[int]]()
+        exclusive: Callable[[], Sequence[Sequence[int]]] = tuple
         if self.share.team.size == 1 and not self.orders[0]:
             most_rows = MOST_WHOLE_ROWS * TIMES_JOINT_ROWS
-            exclusive = exclusive_groups(self.facts, layout, pages, most_rows)
+            exclusive = partial(exclusive_groups, self.facts, layout, pages, most_rows)
         features = FitFeatures(
             layout, columns, tiles, self.orders[0], self.limits, self.params.samples_columns,
             exclusive,
