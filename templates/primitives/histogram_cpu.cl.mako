@@ -129,7 +129,7 @@ ${packed.begin(block, code, "first_copy" if copied else "mine")}\
         source.rows = rows;
         source.wide = wide;
         /* nodes below the root have many rows of one code, so that sums overflow. PoCL, 1 M x 28, processor ms a
-           round where nodes of a sixteenth of the rows pack and where roots alone do: depth 6 122 and 113, 8 172, 157 */
+           round where nodes of a sixteenth of the rows pack and where roots alone do: depth 8 172 and 157, 201 and 189; 6 122 and 113, 135, 135 */
         const u32 packs = !wide && piece.in_order;
         first = add_piece(pairs, target + code_begin, piece, packs, &source, &most_rows);
 % endif
