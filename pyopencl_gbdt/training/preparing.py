@@ -292,6 +292,8 @@ def check_evals(evals: Evals, data: Dataset, n_outputs: int, objective: Objectiv
 
 
 def _check_labelled(rows: Dataset, what: str) -> None:
+    if not rows.has_label and not rows.n_rows:
+        raise DataError(f"{what}: 0 rows: expected at least 1; give rows with their targets")
     if not rows.has_label:
         raise DataError(
             f"{what}: label is None: expected a number per row; give the target to Dataset"

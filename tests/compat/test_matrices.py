@@ -8,6 +8,7 @@ import scipy.sparse
 
 from pyopencl_gbdt.compat import xgboost as xgb
 from tests.compat.xgboost_data import rows
+from tests.conftest import TEST_DEVICE
 
 pd = pytest.importorskip("pandas")
 
@@ -289,3 +290,8 @@ def test_levels_of_another_kind_are_refused(theirs):
         for matrix in (library.DMatrix, library.QuantileDMatrix):
             with pytest.raises(ValueError, match="index type must match between the training"):
                 matrix(numbers, enable_categorical=True, feature_types=known)
+
+
+def test_training_on_0_rows_says_so():
+    with pytest.raises(xgb.core.XGBoostError, match="0 rows: expected at least 1"):
+        xgb.train({"device": TEST_DEVICE}, xgb.DMatrix(np.zeros((0, 2)), label=[]), 1)
