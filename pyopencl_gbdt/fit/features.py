@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -35,8 +35,8 @@ class FitFeatures:
     limits : Constraints
     sampled : bool
         Whether trees, levels or nodes draw some of the features.
-    exclusive : function
-        Returns groups of exclusive features (``pages/exclusive_columns.py``); it reads all codes.
+    exclusive : sequence of sequences of int
+        Groups of exclusive features, as far as they are known, see ``pages/exclusive_columns.py``.
     """
 
     layout: Layout
@@ -45,7 +45,7 @@ class FitFeatures:
     n_ordered: int = 0
     limits: Constraints = field(default_factory=Constraints)
     sampled: bool = False
-    exclusive: Callable[[], Sequence[Sequence[int]]] = tuple
+    exclusive: Sequence[Sequence[int]] = ()
 
     @property
     def kind(self) -> str:
@@ -85,24 +85,18 @@ class FitFeatures:
     @cached_property
     def places(self) -> JointColumns:
         """The same, where exclusive features are one digit if that makes fewer places."""
-        if not self._groups:
+        if not self.exclusive:
             return self.joined
-        return min(self.joined, join_columns(self.layout, self._groups), key=_n_places)
-
-    @cached_property
-    def _groups(self) -> Sequence[Sequence[int]]:
-        return self.exclusive()
+        return min(self.joined, join_columns(self.layout, self.exclusive), key=_n_places)
 
     @property
     def n_joined(self) -> int:
         """Columns of codes if features share joint ones; 0 if none can, or codes are not dense."""
         sizes = np.sort(np.diff(self.layout.feature_offset))[:2].astype(np.int64)
-        if self.kind != "dense" or sizes.size < 2:
+        none = sizes.size < 2 or sizes.prod() > MOST_CELLS
+        if self.kind != "dense" or (none and not self.exclusive):
             return 0
-        if sizes.prod() <= MOST_CELLS:
-            return self.places.n_places
-        may_exclude = sizes[1] <= MOST_CELLS // 2
-        return self.places.n_places if may_exclude and self._groups else 0
+        return self.places.n_places
 
     def ask_for_tables(self, arena: Arena) -> None:
         """Ask for what kernels know of the bins of every feature."""

@@ -184,8 +184,7 @@ def exclusive_groups(
         return []
     if variant_of("whole_trees", facts, caps).name != "one_launch":
         return []
-    few = np.diff(layout.feature_offset.astype(np.int64)) <= MOST_CELLS // 2
-    return exclusive_columns(layout, codes.get()) if few.sum() > 1 else []
+    return exclusive_columns(layout, codes.get())
 
 
 class JointCodes:

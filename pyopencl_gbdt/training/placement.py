@@ -6,9 +6,10 @@ rows do not fit, and nothing asks for all of them at a time, pages take turns.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
+
+import numpy as np
 
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device
@@ -50,6 +51,7 @@ from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.pages.columns import ColumnSizes
 from pyopencl_gbdt.pages.cuts import CUT_RULES
 from pyopencl_gbdt.pages.disk_pages import DiskPages
+from pyopencl_gbdt.pages.joint_columns import MOST_CELLS
 from pyopencl_gbdt.pages.levels import cut_features, layout_of, most_levels
 from pyopencl_gbdt.pages.page import AnyPage, Layout, QuantizedData, even_layout
 from pyopencl_gbdt.pages.paged import (
@@ -254,10 +256,11 @@ class Placement:
         schedule: PageSchedule | None = None,
     ) -> FitParts:
         """Return a fit's parts; several leaves split in a step where that is faster, and fits."""
-        exclusive: Callable[[], Sequence[Sequence[int]]] = tuple
-        if self.share.team.size == 1 and not self.orders[0]:
+        exclusive = list[list[int]]()
+        n_small = np.count_nonzero(np.diff(layout.feature_offset) <= MOST_CELLS // 2)
+        if n_small > 1 and self.share.team.size == 1 and not self.orders[0]:
             most_rows = MOST_WHOLE_ROWS * TIMES_JOINT_ROWS
-            exclusive = partial(exclusive_groups, self.facts, layout, pages, most_rows)
+            exclusive = exclusive_groups(self.facts, layout, pages, most_rows)
         features = FitFeatures(
             layout, columns, tiles, self.orders[0], self.limits, self.params.samples_columns,
             exclusive,

@@ -122,7 +122,7 @@ def _whole(device):
 @pytest.mark.usefixtures("_whole")
 def test_a_fit_has_a_place_for_exclusive_columns(monkeypatch):
     parts = open_fit(Y, {}).parts
-    assert sorted(map(len, parts.features.exclusive())) == [6, 20]
+    assert sorted(map(len, parts.features.exclusive)) == [6, 20]
     assert parts.features.places.n_places < parts.features.joined.n_places
     plain, blocks = parts.rows.codes.by_feature.get(), parts.arena["place_codes"].get()
     columns, layout = parts.features.places, parts.features.layout
@@ -132,7 +132,7 @@ def test_a_fit_has_a_place_for_exclusive_columns(monkeypatch):
         members = columns.members[columns.begins[place] : columns.begins[place + 1]]
         assert (codes == terms[members].sum(axis=0)).all()
     monkeypatch.setenv(ENVIRONMENT, "products")
-    assert open_fit(Y, {}).parts.features.exclusive() == []
+    assert open_fit(Y, {}).parts.features.exclusive == []
 
 
 @pytest.mark.usefixtures("_whole")
