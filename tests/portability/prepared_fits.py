@@ -66,6 +66,7 @@ GROWN: tuple[dict[str, Any], ...] = (
     {**_VECTORS},
     {**_VECTORS, "grow_policy": "symmetric", "reg_alpha": 1.0, "colsample_bylevel": 0.5},
     {**_VECTORS, "sketch": 1, "booster": "dart"},
+    {**_VECTORS, "sketch": 1, "leaf_estimation_iterations": 2},
     {
         **_VECTORS,
         "sketch": 1,
