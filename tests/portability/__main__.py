@@ -82,7 +82,7 @@ def _works(
     works: list[tuple[bool, Work]] = []
     for row in rows:
         for setting in [setting for setting in SETTINGS if setting.row == row]:
-            slow = "Oclgrind" in setting.name or row == "oclgrind"
+            slow = "Oclgrind" in setting.name or row in ("oclgrind", "intel-cpu")
             works.append((slow, lambda s=setting: run_setting(s)))
         works += [(True, lambda t=t: arm.run(t)) for t in arm.TRIALS if row == arm.ROW]
         chips = _chips_of(row, named, every)
