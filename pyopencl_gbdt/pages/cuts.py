@@ -73,12 +73,7 @@ class Cuts:
         self.fullest[feature] = fullest
 
 
-# -- the rule ------------------------------------------------------------------------------
-def most_bins(max_bin: int, *, some_missing: bool) -> int:
-    """Return the most bins of a column's values: one of a byte's 256 codes is for missing ones."""
-    return 255 if max_bin == 256 and some_missing else max_bin
-
-
+# -- the rules -----------------------------------------------------------------------------
 def share_end(total: I64, done: int, left: int) -> tuple[int, int]:
     """Return the weight at which the next bin is full, and the index of the count that reaches it.
 
@@ -96,25 +91,6 @@ def share_end(total: I64, done: int, left: int) -> tuple[int, int]:
     """
     full = done + -(-(int(total[-1]) - done) // left)
     return full, int(total.searchsorted(full))  # half the time of NumPy's function
-
-
-def bin_ends(weight: I64, most: int) -> I64:
-    """Return the index behind every bin's last value; each value is a bin if they are few.
-
-    Parameters
-    ----------
-    weight : int64 array, shape (n,)
-        Of each distinct value, ascending; above 0.
-    most : int
-        Most bins.
-    """
-    if weight.size <= most:
-        return np.arange(1, weight.size + 1)
-    total, ends, done = np.cumsum(weight), [0], 0
-    while ends[-1] < weight.size:
-        ends.append(share_end(total, done, most + 1 - len(ends))[1] + 1)
-        done = int(total[ends[-1] - 1])
-    return np.array(ends[1:], np.int64)
 
 
 def run_begins(keys: npt.NDArray[np.integer]) -> I64:
@@ -232,11 +208,17 @@ class Shares(CutRule):
 
     def most_bins(self, max_bin: int, *, some_missing: bool) -> int:
         """Return ``max_bin``; one of a byte's 256 codes is for missing values."""
-        return most_bins(max_bin, some_missing=some_missing)
+        return 255 if max_bin == 256 and some_missing else max_bin
 
     def bin_ends(self, weight: I64, most: int) -> I64:
         """Return the index behind every bin's last value."""
-        return bin_ends(weight, most)
+        if weight.size <= most:
+            return np.arange(1, weight.size + 1)
+        total, ends, done = np.cumsum(weight), [0], 0
+        while ends[-1] < weight.size:
+            ends.append(share_end(total, done, most + 1 - len(ends))[1] + 1)
+            done = int(total[ends[-1] - 1])
+        return np.array(ends[1:], np.int64)
 
     def lower_sides(self, below: F32, above: F32) -> F32:
         """Return ``below``: thresholds lie half-way between values."""
