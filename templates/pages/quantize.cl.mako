@@ -124,8 +124,11 @@ KERNEL(${wg_size}) cuts(
 % endif
             next = behind(keys, first, present);
         }
-        above[bins] = as_u32(next < present ? keys[next] : keys[next - 1]);
-        below[bins] = ranked ? above[bins] : as_u32(keys[next - 1]);
+        /* both by values: NVIDIA's compilers read one of the two places in `ranked ? above[bins] : keys[next - 1]`
+           through a cache that does not see the store before it */
+        const u32 last = as_u32(keys[next - 1]), first_behind = as_u32(next < present ? keys[next] : keys[next - 1]);
+        above[bins] = first_behind;
+        below[bins] = ranked ? first_behind : last;
         if (next - place > most_rows) {
             most_rows = next - place;
             full = bins;
