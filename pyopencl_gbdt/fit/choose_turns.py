@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from pyopencl_gbdt.errors import MemoryPlanError
 from pyopencl_gbdt.fit import page_schedule
-from pyopencl_gbdt.fit.page_schedule import CODES, PageSchedule, evenly
+from pyopencl_gbdt.fit.page_schedule import PageSchedule, evenly
 from pyopencl_gbdt.fit.parts import FitParts, OnPaper, smaller_trees
 from pyopencl_gbdt.fit.rows_in_turn import RowsInTurn
 from pyopencl_gbdt.pages.stored import PagesInMemory
@@ -70,7 +70,7 @@ def choose_turns(
         rows.schedule = tried = PageSchedule(chosen, 1, in_place, stay)
         built = _Built(on_paper(parts))
     largest = tried.most_rows
-    slot = built.slot_bytes(largest)
+    slot = built.rows.on_device(largest).total_bytes
     fits = int(built.room // max(1, slot))
     least = min(LEAST_SLOTS, len(chosen))
     slots = min(len(chosen), n_slots or fits)
@@ -109,22 +109,14 @@ class _Built:
         self.shared = arena.plan.total_bytes
         self.room = _SHARE * there - self.shared
 
-    def slot_bytes(self, n_rows: int) -> int:
-        """Return the bytes of a slot for so many rows; 0 if all pages stay in the host's memory."""
-        schedule = self.rows.schedule
-        if schedule.codes_stay:
-            return 0
-        own = self.rows.slot_bytes(n_rows)
-        return own[CODES] if schedule.in_place else sum(own.values())
-
     def suited_pages(self) -> int:
         """Return the number of pages whose size suits the memory."""
-        n_rows, every = self.rows.n_rows, self.rows.slot_bytes(self.rows.n_rows)
-        whole = self.slot_bytes(n_rows) or sum(every.values())
+        n_rows, every = self.rows.n_rows, self.rows.in_page(self.rows.n_rows)
+        whole = self.rows.on_device(n_rows).total_bytes or every.total_bytes
         slot = self.room / (LEAST_SLOTS if self.rows.schedule.in_place else FEW_SLOTS)
         size = max(min(slot, PAGE_BYTES), min(slot, whole / MOST_PAGES), 1)
         fewest = -(-whole // int(size))
         most_bytes = self.rows.arena.device.caps.max_alloc_bytes
-        by_alloc = -(-max(every.values()) // max(1, most_bytes))
+        by_alloc = -(-max(map(every.bytes_of, every.arrays)) // max(1, most_bytes))
         by_numbers = -(-self.rows.nodes.n_trees * n_rows // (2**32 - 2**16))
         return max(1, fewest, by_alloc, by_numbers)

@@ -154,7 +154,7 @@ def resident_pages(
     device, n_features = arena.device, features.layout.n_features
     n_rows = sum(bounds[-1])
     if features.tiled is not None and tiles is not None:
-        sizes = features.tiled.arrays(n_rows, tiles.size - 1)
+        sizes = features.tiled.plan(n_rows, tiles.size - 1).arrays
         cells, row_begin = (arena.array(f"tiled {name}", *size) for name, size in sizes.items())
         by_tile = row_begin.reshaped((tiles.size - 1, n_rows + 1))
         table = DeviceArray(device, (n_features, 4), np.uint32, None)

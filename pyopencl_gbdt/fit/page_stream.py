@@ -29,7 +29,8 @@ from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.device.transfers import Mark, Transfers
 from pyopencl_gbdt.errors import DeviceError
 from pyopencl_gbdt.fit.page_schedule import CODES, PageWise, needed_by
-from pyopencl_gbdt.pages.stored import PagesInMemory, StoredPages, page_bytes
+from pyopencl_gbdt.pages.codecs import page_sizes
+from pyopencl_gbdt.pages.stored import PagesInMemory, StoredPages
 
 U8 = npt.NDArray[np.uint8]
 #: Pages in page-locked memory: one is copied to the device while the next one is loaded.
@@ -50,10 +51,8 @@ class PageLoads:
     def __init__(self, device: Device, transfers: Transfers, stored: StoredPages) -> None:
         self._device, self._transfers, self._stored = device, transfers, stored
         self._in_memory = isinstance(stored, PagesInMemory)
-        self._sizes = [
-            page_bytes(stored.layout, n_rows, coalesced=device.caps.coalesces_reads)
-            for _, n_rows in stored.bounds
-        ]
+        coalesced = device.caps.coalesces_reads
+        self._sizes = page_sizes(stored.layout, stored.bounds, coalesced=coalesced)
         self._buffers: list[U8] = []
         self._marks: list[Mark] = [None] * _BUFFERS
         self._pool: ThreadPoolExecutor | None = None

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.device import DeviceArray, Launch
-from pyopencl_gbdt.device.arena import Arena, Contents
+from pyopencl_gbdt.device.arena import Arena, Contents, MemoryPlan
 from pyopencl_gbdt.device.base import MOST_Y
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.device.team.member import Team
@@ -273,9 +273,9 @@ class FitRows(RowLists):
     def ask_for_slots(self) -> None:
         """Ask for what pages in turn share; nothing where all pages stay."""
 
-    def kept_bytes(self) -> int:
-        """Return what the host keeps of pages that take turns; 0 where all pages stay."""
-        return 0
+    def kept(self) -> MemoryPlan:
+        """Return what the host keeps of pages that take turns; nothing where all pages stay."""
+        return MemoryPlan()
 
     def make_room_for_high_words(self, turn: Callable[[], None]) -> None:
         """Make room for them; ``turn`` chooses anew how many pages lie on the device, if some do.

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.device.arena import Arena
+from pyopencl_gbdt.device.arena import Arena, MemoryPlan
 from pyopencl_gbdt.device.base import MOST_Y
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.device.transfers import clear_launch
@@ -23,6 +23,7 @@ from pyopencl_gbdt.fit.rows import FitRows
 from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.fit.stream_in_place import StreamInPlace
 from pyopencl_gbdt.fit.ways import Ways
+from pyopencl_gbdt.pages.codecs import page_sizes
 from pyopencl_gbdt.pages.mapped_pages import MappedPages, can_map
 from pyopencl_gbdt.pages.page import AnyPage, Page
 from pyopencl_gbdt.pages.stored import (
@@ -30,7 +31,7 @@ from pyopencl_gbdt.pages.stored import (
     StoredPages,
     first_rows,
     lent_codes,
-    page_bytes,
+    page_shape,
 )
 from pyopencl_gbdt.primitives.packed_codes import empty_codes
 
@@ -237,13 +238,14 @@ class RowsInTurn(FitRows):
         """Tell whether so many trees can be grown at a time; pages are made to fit the memory."""
         return n_trees <= MOST_Y
 
-    def kept_bytes(self) -> int:
+    def kept(self) -> MemoryPlan:
         """Return what the host keeps of all pages, or of those that are read ahead from files."""
-        kept = self.slot_bytes(self.n_rows)
+        kept = self.in_page(self.n_rows)
         if self.nodes.params.cache_folders:  # two pages are read ahead, or to the slots themselves
-            ahead = 0 if self.schedule.in_place else 2
-            kept[CODES] = ahead * self.slot_bytes(self.schedule.most_rows)[CODES]
-        return sum(kept.values())
+            del kept.arrays[CODES]
+            for place in range(0 if self.schedule.in_place else 2):
+                kept.add(in_slot(CODES, place), *self._codes_of(self.schedule.most_rows))
+        return kept
 
     def make_room_for_high_words(self, turn: Callable[[], None]) -> None:
         """Make room for them: fewer pages lie on the device at a time, as ``turn`` chooses.
@@ -265,8 +267,7 @@ class RowsInTurn(FitRows):
         if self.drawn is not None:
             made.drawn = drawn = replace(self.drawn, arena=arena, ways=ways, row_arrays={})
             if not drawn.page_list:
-                codes = self.code_bytes_of(drawn.n_rows)
-                arena.array("codes of drawn rows", codes, np.uint8)
+                arena.array("codes of drawn rows", *self._codes_of(drawn.n_rows))
                 drawn.page_list = [Page(drawn.paper_codes(drawn.n_rows), 0, drawn.n_rows)]
         return made
 
@@ -288,26 +289,33 @@ class RowsInTurn(FitRows):
             self.drawn.page_list = ()
 
     # -- pages in slots ----------------------------------------------------------------------
-    def code_bytes_of(self, n_rows: int) -> int:
-        """Return the bytes of the codes of so many rows."""
+    def _codes_of(self, n_rows: int) -> tuple[tuple[int, ...], Any]:
+        """Return shape and dtype of the codes of so many rows."""
         coalesced = self.arena.device.caps.coalesces_reads
-        return page_bytes(self.features.layout, n_rows, coalesced=coalesced)
+        return page_shape(self.features.layout, n_rows, coalesced=coalesced)
 
-    def slot_bytes(self, n_rows: int) -> dict[str, int]:
-        """Return the bytes of each array of a slot for so many rows, ``CODES`` among them."""
-        sizes = {CODES: self.code_bytes_of(n_rows)}
-        for name, (shape, dtype) in self.row_arrays.items():
-            sizes[name] = int(np.prod(shape.of(n_rows), dtype=np.int64)) * dtype.itemsize
-        return sizes
+    def in_page(self, n_rows: int) -> MemoryPlan:
+        """Return the arrays of a page of so many rows, ``CODES`` among them."""
+        own = {name: (shape.of(n_rows), dtype) for name, (shape, dtype) in self.row_arrays.items()}
+        return MemoryPlan({CODES: self._codes_of(n_rows), **own})
+
+    def on_device(self, n_rows: int) -> MemoryPlan:
+        """Return those of them that lie in a slot; others stay in the host's memory."""
+        found, schedule = self.in_page(n_rows), self.schedule
+        if schedule.in_place:
+            found.arrays = {} if schedule.codes_stay else {CODES: found.arrays[CODES]}
+        return found
 
     def take_turns(self, stored: StoredPages) -> None:
         """Make room for the codes of some pages at a time; their arrays come with ``allocate``."""
         layout, device = self.features.layout, self.arena.device
-        sizes = [self.code_bytes_of(n_rows) for _, n_rows in self.schedule.bounds]
         if self.schedule.in_place and can_map(stored):
+            coalesced = device.caps.coalesces_reads
+            sizes = page_sizes(layout, self.schedule.bounds, coalesced=coalesced)
             stored = MappedPages(stored, sizes)
         if self.schedule.in_place and isinstance(stored, PagesInMemory):
-            self.schedule = replace(self.schedule, codes_stay=True, n_slots=len(sizes))
+            n_slots = len(self.schedule.bounds)
+            self.schedule = replace(self.schedule, codes_stay=True, n_slots=n_slots)
         schedule = self.schedule
         if schedule.codes_stay:
             assert isinstance(stored, PagesInMemory)
@@ -326,15 +334,9 @@ class RowsInTurn(FitRows):
 
     def ask_for_slots(self) -> None:
         """Ask for the arrays of rows of every slot, and for new codes."""
-        schedule = self.schedule
-        rows = {} if schedule.in_place else self.row_arrays
-        for name, (shape, dtype) in rows.items():
-            for slot in range(schedule.n_slots):
-                self.arena.array(in_slot(name, slot), shape.of(schedule.most_rows), dtype)
-        if self.codes_to_come and not schedule.codes_stay:
-            n_bytes = self.code_bytes_of(schedule.most_rows)
-            for slot in range(schedule.n_slots):
-                self.arena.array(in_slot(CODES, slot), n_bytes, np.uint8)
+        for name, wanted in self.on_device(self.schedule.most_rows).arrays.items():
+            for slot in range(self.schedule.n_slots if name != CODES or self.codes_to_come else 0):
+                self.arena.array(in_slot(name, slot), *wanted)
 
     def _fill_slots(self) -> None:
         """Give the arrays of rows to what moves the pages, once they are allocated."""
@@ -348,6 +350,6 @@ class RowsInTurn(FitRows):
             return
         for slot in range(self.schedule.n_slots):
             self.stream.give(slot, {name: arrays[in_slot(name, slot)] for name in names})
-        sizes = [self.slot_bytes(n_rows) for _, n_rows in bounds]
+        pages = [self.in_page(n_rows) for _, n_rows in bounds]
         for name in names:
-            self.stream.sized(name, [own[name] for own in sizes])
+            self.stream.sized(name, [page.bytes_of(name) for page in pages])

@@ -22,8 +22,9 @@ from pyopencl_gbdt.device import Device, DeviceArray
 from pyopencl_gbdt.device.transfers import Mark
 from pyopencl_gbdt.fit.page_schedule import CODES, PageWise
 from pyopencl_gbdt.fit.page_stream import PageStream, Slot
+from pyopencl_gbdt.pages.codecs import page_sizes
 from pyopencl_gbdt.pages.mapped_pages import MappedPages
-from pyopencl_gbdt.pages.stored import PagesInMemory, StoredPages, page_bytes
+from pyopencl_gbdt.pages.stored import PagesInMemory, StoredPages
 
 U8 = npt.NDArray[np.uint8]
 
@@ -34,7 +35,7 @@ class StreamInPlace(PageStream):
     def __init__(self, device: Device, stored: StoredPages) -> None:
         super().__init__(device, stored)
         coalesced = device.caps.coalesces_reads
-        self._bytes = [page_bytes(stored.layout, n, coalesced=coalesced) for _, n in stored.bounds]
+        self._bytes = page_sizes(stored.layout, stored.bounds, coalesced=coalesced)
         self._rows: list[dict[str, DeviceArray]] = [{} for _ in stored.bounds]
         self._pool: ThreadPoolExecutor | None = None
         self._coming: dict[int, deque[int]] = {}  # by slot: pages to load in this pass

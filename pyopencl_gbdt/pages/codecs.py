@@ -29,7 +29,7 @@ codes a byte; whole bytes are copied, as they are the fastest to unpack:
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -92,6 +92,12 @@ class PageOrder:
         each = self._order.block_features
         for number, block in enumerate(self._order.blocks(page.view(self.dtype))):
             yield slice(number * each, (number + 1) * each), block
+
+
+def page_sizes(layout: Layout, bounds: Sequence[tuple[int, int]], *, coalesced: bool) -> list[int]:
+    """Return the bytes of the codes of pages, of which ``bounds`` has first rows and sizes."""
+    row_bytes = PageOrder(layout, coalesced=coalesced).row_bytes
+    return [n_rows * row_bytes for _, n_rows in bounds]
 
 
 def bits_of(n_codes: npt.NDArray[Any]) -> npt.NDArray[np.int64]:

@@ -80,11 +80,6 @@ def page_shape(layout: Layout, n_rows: int, *, coalesced: bool) -> tuple[tuple[i
     return order.shape(n_rows), order.dtype
 
 
-def page_bytes(layout: Layout, n_rows: int, *, coalesced: bool) -> int:
-    """Return the bytes of a page's codes by row."""
-    return n_rows * _order(layout, coalesced=coalesced).row_bytes
-
-
 def _order(layout: Layout, *, coalesced: bool) -> BlockOrder:
     dtype = code_dtype(layout.most_codes)
     return BlockOrder.of(layout.n_features, dtype, coalesced=coalesced)

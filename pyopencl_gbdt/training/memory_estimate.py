@@ -211,7 +211,7 @@ def _built(
     return MemoryEstimate(
         set_up,
         training,
-        host + fit.parts.rows.kept_bytes(),
+        host + fit.parts.rows.kept().total_bytes,
         tuple(paper.allocations),
         fit.kernels.classes(),
         {name: plan.bytes_of(name) for name in plan.arrays},

@@ -17,12 +17,12 @@ from pyopencl_gbdt.pages.codecs import (
     choose,
     pack,
     packed_bytes,
+    page_sizes,
     unpack,
 )
 from pyopencl_gbdt.pages.disk_pages import BEGIN, CHECK_EVERY, DiskPages
 from pyopencl_gbdt.pages.mapped_pages import MappedPages, can_map
 from pyopencl_gbdt.pages.page import Layout
-from pyopencl_gbdt.pages.stored import page_bytes
 from tests.compare import assert_same_bits
 from tests.device.fakes import make_caps
 from tests.reference.packed_bits import pack_bits
@@ -191,7 +191,7 @@ def mapped(tmp_path, monkeypatch):
     monkeypatch.setattr(disk_pages, "choose", lambda _layout, _order, page, **_: (Plain(), page))
     layout, rng = layout_of(CODES), np.random.default_rng(5)
     made = DiskPages(layout, [(0, 33), (33, 32)], [tmp_path], CPU)
-    sizes = [page_bytes(layout, n_rows, coalesced=False) for _, n_rows in made.bounds]
+    sizes = page_sizes(layout, made.bounds, coalesced=False)
     pages = [rng.integers(0, 3, size, np.uint8) for size in sizes]
     for index, page in enumerate(pages):
         made.add(index, page)
