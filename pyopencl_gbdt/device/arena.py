@@ -84,6 +84,14 @@ class MemoryPlan:
 
     arrays: dict[str, tuple[tuple[int, ...], np.dtype[np.generic]]] = field(default_factory=dict)
 
+    @classmethod
+    def of(cls, arrays: Mapping[str, tuple[int | Sequence[int], npt.DTypeLike]]) -> MemoryPlan:
+        """Return the plan of arrays with these names, shapes and dtypes."""
+        found = cls()
+        for name, wanted in arrays.items():
+            found.add(name, *wanted)
+        return found
+
     def add(self, name: str, shape: int | Sequence[int], dtype: npt.DTypeLike) -> None:
         """Add an array to the plan; each name can be added once."""
         if name in self.arrays:

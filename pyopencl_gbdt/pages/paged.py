@@ -116,7 +116,7 @@ def expected_tiles(
     sizes = TileSizes(int(share * n_values))
     if kind == "tiled":
         return sizes
-    taken = sizes.n_bytes(data.n_rows, _most_tiles(device, data.n_features, max_bin))
+    taken = sizes.plan(data.n_rows, _most_tiles(device, data.n_features, max_bin)).total_bytes
     return sizes if share <= MOST_PRESENT and taken < dense else None
 
 
@@ -263,10 +263,10 @@ def _tiled(
         entries = data.sparse.row_starts, data.sparse.columns, data.sparse.values
         source = EntryRows(device, *entries)
     else:
-        n_bytes = sizes.n_bytes(data.n_rows, _most_tiles(device, data.n_features, max_bin))
+        taken = sizes.plan(data.n_rows, _most_tiles(device, data.n_features, max_bin)).total_bytes
         values = data.features_for(device)
         source = Quantizer(
-            device, values, data.weight, max_bin, tiled_bytes=n_bytes, exact=exact, rule=rule
+            device, values, data.weight, max_bin, tiled_bytes=taken, exact=exact, rule=rule
         )
         layout = make_layout(source.cuts())
     shape = data.n_rows, data.n_features

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.device import Device, DeviceArray, Program, build_variant_program
+from pyopencl_gbdt.device.arena import MemoryPlan
 from pyopencl_gbdt.device.program import bytes_a_launch
 from pyopencl_gbdt.dtypes import ROW
 from pyopencl_gbdt.pages.cuts import search_tables
@@ -44,13 +45,11 @@ class TileSizes:
 
     n_entries: int
 
-    def arrays(self, n_rows: int, n_tiles: int) -> dict[str, tuple[Any, Any]]:
-        """Return shape and dtype of the arrays of all rows, by name."""
-        return {"cells": (self.n_entries, CELL), "row_begin": (n_tiles * (n_rows + 1), ROW)}
-
-    def n_bytes(self, n_rows: int, n_tiles: int) -> int:
-        """Return the bytes of the arrays of all rows."""
-        return self.n_entries * CELL.itemsize + n_tiles * (n_rows + 1) * ROW.itemsize
+    def plan(self, n_rows: int, n_tiles: int) -> MemoryPlan:
+        """Return the arrays of all rows."""
+        return MemoryPlan.of(
+            {"cells": (self.n_entries, CELL), "row_begin": (n_tiles * (n_rows + 1), ROW)}
+        )
 
 
 class TileSource(Protocol):
@@ -128,9 +127,9 @@ def tiled_bounds(
     """
     # a histogram reads a row's quanta beside its cells
     most = min(device.caps.max_alloc_bytes, bytes_a_launch(device.caps) // 2)
-    cells = n_entries * CELL.itemsize * 21 // 20
-    needed = [cells / most, n_tiles * (n_rows + 1) * ROW.itemsize / most]
-    fewest = int(np.ceil(max(*needed, n_rows * n_features / _MOST_VALUES)))
+    taken = TileSizes(n_entries * 21 // 20).plan(n_rows, n_tiles)
+    needed = max(map(taken.bytes_of, taken.arrays)) / most
+    fewest = int(np.ceil(max(needed, n_rows * n_features / _MOST_VALUES)))
     n_pages = min(n_rows, n_pages or max(1, fewest))
     begins = [n_rows * i // n_pages for i in range(n_pages + 1)]
     return [(a, b - a) for a, b in pairwise(begins)]

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.device import Capabilities, Device, DeviceArray, Launch, Variant, choose
+from pyopencl_gbdt.device.arena import MemoryPlan
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.primitives.checks import ceil_div
 
@@ -200,8 +201,7 @@ def scratch_bytes(
     value = np.dtype(value_dtype) if has_values else None
     wg_size = min(variant.params["wg_size"], caps.max_work_group)
     plan = SortPlan(variant, caps, wg_size, n, columns, np.dtype(key_dtype), value)
-    arrays = plan.scratch().values()
-    return sum(int(np.prod(shape)) * np.dtype(dtype).itemsize for shape, dtype in arrays)
+    return MemoryPlan.of(plan.scratch()).total_bytes
 
 
 Bind = Callable[..., Launch]
