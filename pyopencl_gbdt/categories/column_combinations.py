@@ -10,20 +10,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.categories.combination_codes import (
-    CombinationCodes,
-    CombinationKeys,
-)
+from pyopencl_gbdt.categories.combination_codes import CombinationCodes, CombinationKeys
 from pyopencl_gbdt.categories.ordered_statistics import OrderedStatistics, WalkedOrders
 from pyopencl_gbdt.categories.pair_scores import (
+    MOST_COLUMNS,
     ChosenCombinations,
+    PairScores,
     ScoredPairs,
     is_scored,
     known_scores,
 )
-from pyopencl_gbdt.categories.statistic_sizes import MOST_NEW, combining_bytes, n_slots
+from pyopencl_gbdt.categories.statistic_sizes import MOST_NEW, n_slots
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import DeviceArray, Launch
+from pyopencl_gbdt.device.paper import PaperDevice
 from pyopencl_gbdt.errors import ModelFormatError
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.combinations import Combination, Part, sizes_of
@@ -110,13 +110,17 @@ class ColumnCombinations:
         """Number of features of all slots."""
         return n_slots(self._n_means) * self._n_means
 
-    @property
-    def n_bytes(self) -> int:
-        """Bytes that choosing combinations takes on the device."""
-        own = len(self._n_levels)
-        n_targets, n_columns = len(self._statistics.targets), self._data.n_features
-        sizes = self._data.n_rows, n_columns, own, self._n_there, n_targets
-        return combining_bytes(self._ordered.device, *sizes)
+    def choose_on_paper(self, paper: PaperDevice, evals: Sequence[Dataset] = ()) -> list[object]:
+        """Return arrays as ``choose``, ``score`` and ``watch`` ask for them when they need them."""
+        n, own, columns = self._data.n_rows, len(self._n_levels), CombinationKeys.columns_on_paper
+        numbers, n_planes = self._data.n_features - own, len(self._statistics.targets) + 1
+        held: list[object] = [columns(paper, n, own - self._n_there, numbers)]
+        for rows in evals:
+            keys_of_rows = CombinationKeys(paper, rows, self._n_levels)
+            held.append((keys_of_rows, columns(paper, rows.n_rows, own, numbers)))
+        pairs = PairScores(paper, n, [1] * min(own, MOST_COLUMNS))
+        begins, keys = paper.empty((n + 1,), np.uint32), paper.empty((n,), np.uint64)
+        return [*held, pairs, begins, keys, paper.empty((n_planes, n), np.uint32)]
 
     # -- in training -----------------------------------------------------------------------
     def begin(self, codes: OrderCodes, round_trees: int, n_alike: int, quanta: DeviceArray) -> None:
@@ -282,10 +286,9 @@ class ColumnCombinations:
 
     def _statistics_of(self, place: int) -> list[Launch]:
         """Return what computes the statistics of a new combination; bound once."""
-        key = (place,)
-        if key not in self._bound:
-            self._bound[key] = self._ordered.launches(self._new[place], self._data.n_rows)
-        return self._bound[key]
+        if (place,) not in self._bound:
+            self._bound[place,] = self._ordered.launches(self._new[place], self._data.n_rows)
+        return self._bound[place,]
 
     def _encoded(self, order: int, slot: int) -> list[Launch]:
         """Return what encodes the statistics computed last; bound once."""

@@ -88,6 +88,15 @@ class CombinationKeys:
         )  # fmt: skip
         return self._bit
 
+    @staticmethod
+    def columns_on_paper(
+        paper: Device, n_rows: int, n_categorical: int, n_numbers: int
+    ) -> list[DeviceArray]:
+        """Return arrays as keys come to hold them, of so many columns of each kind."""
+        held = [paper.empty((n_rows,), np.uint32) for _ in range(n_categorical)]
+        numbers = range(min(n_numbers, MOST_NUMBERS))
+        return held + [paper.empty((n_rows,), np.float32) for _ in numbers]
+
 
 class CombinationCodes:
     """Numbers the combinations of levels that rows have.

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from pyopencl_gbdt.categories.column_combinations import ColumnCombinations
 from pyopencl_gbdt.categories.ordered_statistics import OrderedStatistics
 from pyopencl_gbdt.categories.pair_scores import is_scored
-from pyopencl_gbdt.categories.statistic_sizes import StatisticSizes, n_slots, watched_bytes
+from pyopencl_gbdt.categories.statistic_sizes import StatisticSizes, n_slots
 from pyopencl_gbdt.categories.statistic_values import (
     Places,
     StatisticValues,
@@ -35,7 +35,7 @@ from pyopencl_gbdt.errors import ModelFormatError
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.statistics import Statistics
 from pyopencl_gbdt.model.tree import Tree
-from pyopencl_gbdt.pages.orders import OrderCodes, Orders, encoding_bytes
+from pyopencl_gbdt.pages.orders import OrderCodes, Orders
 from pyopencl_gbdt.pages.page import QuantizedData
 from pyopencl_gbdt.parameters.category_offers import Offer, offers
 from pyopencl_gbdt.parameters.constraints import limits_of
@@ -218,19 +218,14 @@ class StatisticColumns:
 
         Return the number of features whose codes change from round to round, and of orders.
         """
-        later = 0 if self.combining is None else self.combining.n_bytes
         if self.n_ordered:
+            paper = PaperDevice.like(device)
             self.orders.plan(memory, max_bin)
-            n_rows, n_given = self.orders.values[0].shape
-            resident = isinstance(self.data.features, WideRows)
-            encoding = encoding_bytes(device, n_rows, n_given, max_bin + 1, resident=resident)
-            later = max(later, encoding)
-        if self.combining is not None:
-            sizes = self.given.n_features, len(self.given.categories)
-            evals = [rows for rows in self.given_evals if rows is not self.given]
-            later += sum(watched_bytes(rows.n_rows, *sizes) for rows in evals)
-        if later:
-            memory.add("scratch of statistics", later, np.uint8)
+            self.orders.encode_on_paper(paper, max_bin + 1)
+            if self.combining is not None:
+                evals = [rows for rows in self.given_evals if rows is not self.given]
+                self.combining.choose_on_paper(paper, evals)
+            memory.add("scratch of statistics", paper.asked_bytes, np.uint8)
         return self.n_ordered, self.orders.n_orders
 
     def of_rounds(

@@ -7,11 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pyopencl_gbdt.categories.combination_codes import MOST_NUMBERS
-from pyopencl_gbdt.categories.pair_scores import MOST_COLUMNS, PairScores
 from pyopencl_gbdt.categories.statistic_values import Places, fits_on
 from pyopencl_gbdt.device import Device
-from pyopencl_gbdt.device.paper import PaperDevice
 from pyopencl_gbdt.pages.levels import N_BINS
 from pyopencl_gbdt.parameters.category_offers import Offer
 from pyopencl_gbdt.parameters.parameters import Parameters
@@ -30,40 +27,6 @@ MOST_FEATURES = 64
 def n_slots(n_means: int) -> int:
     """Return how many combinations have features at a time, each with so many means."""
     return min(MOST_SLOTS, max(1, MOST_FEATURES // max(1, n_means)))
-
-
-def combining_bytes(
-    device: Device,
-    n_rows: int,
-    n_columns: int,
-    n_categorical: int,
-    n_replaced: int,
-    n_targets: int,
-) -> int:
-    """Return the most bytes that choosing combinations takes besides.
-
-    Parameters
-    ----------
-    device : Device
-    n_rows, n_columns : int
-    n_categorical, n_replaced : int
-        Categorical columns, and those of them whose levels are there already.
-    n_targets : int
-    """
-    numbers = 4 * n_rows * min(n_columns - n_categorical, MOST_NUMBERS)
-    begins = 4 * (n_rows + 1)
-    tables = n_rows * (8 + 4 * (n_targets + 1))  # keys and totals of a combination's levels
-    levels = 4 * n_rows * (n_categorical - n_replaced)
-    paired = [1] * min(n_categorical, MOST_COLUMNS)
-    paper = PaperDevice.like(device, has_limits=False)
-    PairScores(paper, n_rows, paired)
-    return begins + numbers + max(tables, paper.asked_bytes) + levels
-
-
-def watched_bytes(n_rows: int, n_columns: int, n_categorical: int) -> int:
-    """Return the bytes of an evaluation set's numbers, levels and keys."""
-    numbers = min(n_columns - n_categorical, MOST_NUMBERS)
-    return n_rows * (12 + 4 * (n_categorical + numbers))
 
 
 @dataclass(frozen=True)

@@ -11,14 +11,14 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.device import Device, DeviceArray, Launch, build_variant_program
 from pyopencl_gbdt.device.arena import MemoryPlan
+from pyopencl_gbdt.device.paper import PaperDevice
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.dtypes import c_type, code_dtype
-from pyopencl_gbdt.pages.budget import plan_set_up
 from pyopencl_gbdt.pages.levels import CUTS
-from pyopencl_gbdt.pages.page import Layout, Page, QuantizedData
+from pyopencl_gbdt.pages.page import Layout, Page, QuantizedData, even_layout
 from pyopencl_gbdt.pages.quantize import Quantizer
 from pyopencl_gbdt.primitives.checks import run
-from pyopencl_gbdt.primitives.packed_codes import PackedCodes, bytes_of_codes
+from pyopencl_gbdt.primitives.packed_codes import PackedCodes
 
 F32 = npt.NDArray[np.float32]
 
@@ -53,21 +53,17 @@ class Orders:
         shape = self.n_orders, self.n_features, self.n_rows
         memory.add("codes of orders", shape, code_dtype(max_bin + 1))
 
+    def encode_on_paper(self, paper: PaperDevice, max_bin: int) -> None:
+        """Allocate what encoding an order takes for a while, where ``OrderCodes`` does."""
+        values, n_bins = self.values[0], min(max_bin, self.n_rows)
+        own = even_layout(self.n_features - self.n_empty, n_bins)
+        if isinstance(values, DeviceArray):
+            values = DeviceArray(paper, values.shape, values.dtype, None)
+        Quantizer(paper, values, None, own.most_codes).encode(own)
+
     def release(self) -> None:
         """Forget the values."""
         self.values = []
-
-
-def encoding_bytes(
-    device: Device, n_rows: int, n_features: int, max_bin: int, *, resident: bool
-) -> int:
-    """Return the bytes that encoding the given features of an order takes for a while.
-
-    ``resident`` says that the values are on the device already.
-    """
-    rows = plan_set_up(device, n_rows, n_features, max_bin, weighted=False).piece_rows
-    values = 0 if device.borrows or resident else 4 * n_features * rows
-    return bytes_of_codes(device, n_rows, n_features, max_bin) + values
 
 
 class OrderCodes:

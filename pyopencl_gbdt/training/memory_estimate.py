@@ -204,7 +204,9 @@ def _built(
     set_up, training = paper.peak_bytes - begin, paper.allocated_bytes - begin
     del labels
     if made is not None and made.combining is not None:
-        training += made.combining.n_bytes
+        later = PaperDevice.like(paper, has_limits=False)
+        made.combining.choose_on_paper(later)
+        training += later.asked_bytes
     if part is None and sizes is None:
         host = _host_bytes(fit, params, facts)
     plan = fit.parts.arena.plan

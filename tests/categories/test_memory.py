@@ -7,8 +7,13 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt import Dataset
+from pyopencl_gbdt.categories.column_combinations import STRETCH
 from pyopencl_gbdt.device import open_device
+from pyopencl_gbdt.device.paper import PaperDevice
 from pyopencl_gbdt.errors import MemoryPlanError
+from pyopencl_gbdt.pages.orders import Orders
+from pyopencl_gbdt.pages.page import even_layout
+from pyopencl_gbdt.pages.quantize import Quantizer
 from pyopencl_gbdt.training.memory_estimate import estimate_memory
 from pyopencl_gbdt.training.preparing import prepare, prepared_on
 from pyopencl_gbdt.training.running_task import RunningTask
@@ -95,6 +100,31 @@ def check_host(task, estimated, host):
         if estimated < (1 - MISS) * host:
             host = min(host, taken(task)[2])
     assert (1 - MISS) * host <= estimated <= (1 + MISS) * host + HOST_MISS
+
+
+def test_what_rounds_ask_for_later_is_on_paper():
+    task, device = task_of("combinations", 20_000), open_device(TEST_DEVICE)
+    task = replace(task, evals=[(task_of("combinations", 3000).data, "others")])
+    replaced = prepared_on(device, task)
+    fit = RunningTask(device, replaced)
+    device.peak_bytes = before = device.allocated_bytes
+    for _ in range(2 * STRETCH):
+        fit.step()
+    later, paper = device.peak_bytes - before, PaperDevice.like(device)
+    replaced.replaced.combining.choose_on_paper(paper, [task.evals[0][0]])
+    assert later <= paper.asked_bytes <= 1.25 * later
+
+
+@pytest.mark.parametrize("n_rows", [300, 20_000])
+@pytest.mark.parametrize("is_there", [False, True])
+def test_what_encoding_an_order_takes_is_on_paper(n_rows, is_there):
+    device, paper = open_device(TEST_DEVICE), PaperDevice.like(open_device(TEST_DEVICE))
+    given = np.random.default_rng(4).random((n_rows, 9), np.float32)
+    values = device.upload(given) if is_there else given
+    Orders([values]).encode_on_paper(paper, 17)
+    device.peak_bytes = before = device.allocated_bytes
+    Quantizer(device, values, None, 17).encode(even_layout(9, 17))
+    assert paper.asked_bytes == device.peak_bytes - before
 
 
 @pytest.mark.parametrize("case", ["combinations", "orders", "borders and priors"])
