@@ -50,6 +50,7 @@ def _judge(built: Built, found: Made | CompileError, target: Target) -> Compiled
     else:
         result.usages, result.seconds = found.usages, found.seconds
         result.gaps = gaps_of(built, found.usages, target)
+        result.gaps += [f"{target.chip}: {built.name}: {fault}" for fault in found.faults]
     return result
 
 

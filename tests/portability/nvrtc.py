@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
+from tests.portability.read_only_loads import stale_reads
 from tests.portability.targets import CUDA_OPTIONS, Target
 from tests.portability.usage import CompileError, Made, Usage, occupancy
 
@@ -57,6 +58,9 @@ def _compile(source: str, wg_size: int, target: Target) -> Made:
         nvrtc.nvrtcGetProgramLogSize(program, ctypes.byref(size))
         buffer = ctypes.create_string_buffer(size.value)
         nvrtc.nvrtcGetProgramLog(program, buffer)
+        nvrtc.nvrtcGetPTXSize(program, ctypes.byref(size))
+        ptx = ctypes.create_string_buffer(size.value)
+        nvrtc.nvrtcGetPTX(program, ptx)
     finally:
         nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
     log = buffer.value.decode("utf-8", "replace")
@@ -87,7 +91,11 @@ def _compile(source: str, wg_size: int, target: Target) -> Made:
                 ),
             )
         )
-    return Made(found, time.thread_time() - start)
+    faults = [
+        f"{kernel} may read what it stores to {parameter} through the cache of read-only data"
+        for kernel, parameter in stale_reads(ptx.value.decode())
+    ]
+    return Made(found, time.thread_time() - start, faults)
 
 
 def compile_many(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tests.portability.targets import Target
 
@@ -55,10 +55,13 @@ class Made:
         Of its kernels.
     seconds : float
         Of the processor; of one that compiles in batches, a batch's by the number of programs.
+    faults : list of str
+        What is wrong with the code itself.
     """
 
     usages: list[Usage]
     seconds: float
+    faults: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
