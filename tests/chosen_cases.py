@@ -1,7 +1,8 @@
 """Which cases of a test are ``thorough``, and which of those ``exhaustive``.
 
 A module's ``THOROUGH`` marks those of a test's cases for whose parameters it is true, and the mark
-``few(6)`` all but six.
+``few(6)`` all but six. Of the ``thorough`` cases of a test marked ``more(10)``, all but ten are
+``exhaustive``; each variant of a kernel keeps one.
 
 Where a test has all combinations of several parameters, each value of each parameter has a case by
 default. Each pair of values of two parameters has one among the ``thorough`` cases. The other
@@ -33,6 +34,11 @@ def _values(item: pytest.Item) -> list[tuple[str, str]]:
     """Return the names and values of a case's parameters."""
     params: dict[str, Any] = getattr(getattr(item, "callspec", None), "params", {})
     return sorted((name, repr(value)) for name, value in params.items())
+
+
+def _variant(item: pytest.Item) -> str | None:
+    """Return a case's variant of a kernel, if it has one."""
+    return dict(_values(item)).get("variant")
 
 
 def _mark_repeats(cases: list[pytest.Item]) -> None:
@@ -78,6 +84,25 @@ def _leave_few(cases: list[pytest.Item]) -> None:
             item.add_marker("thorough")
 
 
+def _leave_more(cases: list[pytest.Item]) -> None:
+    """Mark the thorough cases of a test marked ``more`` but so many, spread evenly.
+
+    A case whose variant of a kernel no other case has is kept, too.
+    """
+    marker = cases[0].get_closest_marker("more")
+    if marker is None:
+        return
+    more = [item for item in cases if item.get_closest_marker("thorough")]
+    (most,) = marker.args
+    kept = {len(more) * k // most for k in range(most)}
+    left_out = [item for place, item in enumerate(more) if place not in kept]
+    known = {_variant(item) for item in cases if item not in left_out} | {None}
+    for item in left_out:
+        if _variant(item) in known:
+            item.add_marker("exhaustive")
+        known.add(_variant(item))
+
+
 def mark_cases(items: list[pytest.Item]) -> None:
     """Mark cases of tests."""
     tests: dict[str, list[pytest.Item]] = defaultdict(list)
@@ -95,3 +120,4 @@ def mark_cases(items: list[pytest.Item]) -> None:
         _leave_few(cases)
         if combined:
             _mark_exhaustive(cases)
+        _leave_more(cases)

@@ -16,16 +16,22 @@ class Case:
     originalname = "test_sum"
     path = HERE / "primitives" / "test_sum.py"
 
-    def __init__(self, *values):
-        self.callspec = SimpleNamespace(params=dict(zip("abc", values, strict=False)))
+    def __init__(self, *values, names="abc"):
+        self.callspec = SimpleNamespace(params=dict(zip(names, values, strict=False)))
         self.nodeid = f"tests/primitives/test_sum.py::test_sum[{values}]"
-        self.marks = set()
+        self.marks = {}
 
     def get_closest_marker(self, name):
-        return SimpleNamespace(name=name, args=()) if name in self.marks else None
+        return SimpleNamespace(name=name, args=self.marks[name]) if name in self.marks else None
 
     def add_marker(self, name):
-        self.marks.add(name)
+        self.marks[name] = ()
+
+
+class Alone(Case):
+    """A case of a test whose cases are no combinations."""
+
+    path = HERE / "device" / "test_sum.py"
 
 
 def pairs(cases):
@@ -50,3 +56,16 @@ def test_combinations_of_two_parameters_are_all_thorough():
     mark_cases(cases)
     assert all("exhaustive" not in case.marks for case in cases)
     assert sum("thorough" in case.marks for case in cases) == 12 - 6
+
+
+def test_more_of_the_thorough_cases_and_each_variant():
+    cases = [Alone(k, "plain" if k < 20 else "rare", names=("case", "variant")) for k in range(21)]
+    for case in cases:
+        case.marks |= {"few": (3,), "more": (6,)}
+    mark_cases(cases)
+    usual = [case for case in cases if "thorough" not in case.marks]
+    both = [case for case in cases if "exhaustive" not in case.marks]
+    assert len(usual) == 3
+    assert len(both) in (9, 10)
+    assert cases[-1] in both
+    assert set(usual) <= set(both)

@@ -183,6 +183,13 @@ SETTINGS = {
 }  # fmt: skip
 
 
+def larger_groups():
+    """Each setting with groups of 64 work-items; every sixth is no more than thorough."""
+    for place, name in enumerate(SETTINGS):
+        mark = pytest.mark.exhaustive if place % 6 else pytest.mark.thorough
+        yield pytest.param(name, 64, marks=mark)
+
+
 def loss_labels(name: str, X: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Labels that a loss takes, by sums, products and comparisons alone."""
     signal = np.nan_to_num(X[:, 0]) + np.nan_to_num(X[:, 3]) * np.float32(0.5) + y
@@ -268,8 +275,7 @@ def test_known_bytes_of_every_loss(name, size):
 
 
 @pytest.mark.few(4)
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("name", SETTINGS)
+@pytest.mark.parametrize(("name", "size"), [*((name, 0) for name in SETTINGS), *larger_groups()])
 def test_known_bytes_of_every_setting(name, size):
     assert digest(name, device=TEST_DEVICE, work_group_size=size) == GROWN[name]
 
@@ -283,6 +289,7 @@ def test_every_loss_has_a_digest():
 
 
 @pytest.mark.few(6)
+@pytest.mark.more(3)
 @pytest.mark.parametrize("name", EXPECTED)
 @pytest.mark.parametrize("histogram", HISTOGRAMS)
 def test_every_histogram_variant(name, histogram):

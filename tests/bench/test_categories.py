@@ -16,7 +16,7 @@ def small():
     return Table(X, (rng.random(400) < 0.5).astype(np.float32), [1])
 
 
-@pytest.mark.thorough
+@pytest.mark.exhaustive
 def test_every_system_has_a_line(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(categories, "access", small)
     file = tmp_path / "a.json"

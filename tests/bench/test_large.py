@@ -21,7 +21,7 @@ def test_rows_depend_on_the_seed_alone():
     assert not np.array_equal(large.make(shape, 2000, 4)[1], label)
 
 
-@pytest.mark.thorough
+@pytest.mark.exhaustive
 def test_both_systems(capsys, tmp_path):
     pytest.importorskip("xgboost")
     file = tmp_path / "large.json"

@@ -122,7 +122,7 @@ def test_what_bounds_a_round(ms, share, words):
     assert bound(report(ms, [kernel])["lines"][0]).startswith(words)
 
 
-@pytest.mark.thorough
+@pytest.mark.exhaustive
 def test_turns_from_end_to_end(tmp_path):
     file = tmp_path / "pages.json"
     done = run(

@@ -17,7 +17,7 @@ LINES = {
 }  # fmt: skip
 
 
-@pytest.mark.thorough
+@pytest.mark.exhaustive
 def test_every_line_at_every_size(tmp_path, capsys):
     folder = tmp_path / "new"
     words = [str(folder), "--name", "here", "--first", "10", "--last", "11", "--repeats", "1"]

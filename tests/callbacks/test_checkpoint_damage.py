@@ -159,6 +159,7 @@ def other_digit(data, place):
 
 
 @pytest.mark.few(1)
+@pytest.mark.more(9)
 @pytest.mark.parametrize("first", range(30))
 def test_every_changed_digit_is_noticed(first, saved, tmp_path):
     data, path = saved["model_4.json"].encode(), tmp_path / "model_4.json"

@@ -76,6 +76,7 @@ def taken(task):
 
 
 @pytest.mark.few(2)
+@pytest.mark.more(2)
 @pytest.mark.parametrize("case", CASES)
 def test_the_estimate_is_what_a_fit_takes(case, asked):
     trained(open_device(TEST_DEVICE), task_of(case, 3000))  # renders kernels
@@ -127,6 +128,7 @@ def test_what_encoding_an_order_takes_is_on_paper(n_rows, is_there):
     assert paper.asked_bytes == device.peak_bytes - before
 
 
+@pytest.mark.more(3)
 @pytest.mark.parametrize("case", ["combinations", "orders", "borders and priors"])
 @pytest.mark.parametrize(
     "n_levels",

@@ -83,6 +83,7 @@ def test_every_candidate_gives_the_same_model(device):
 WAYS = sorted({way_of(kernel) for kernel in tunable()})
 
 
+@pytest.mark.more(3)
 @pytest.mark.thorough
 @pytest.mark.parametrize("way", WAYS, ids=[way.name for way in WAYS])
 def test_every_candidate_of_other_fits_gives_the_same_model(way, device):

@@ -31,6 +31,7 @@ def test_functions_have_the_signatures_of_lightgbm():
 
 
 @pytest.mark.few(8)
+@pytest.mark.more(5)
 @pytest.mark.parametrize(
     ("params", "y", "metric"),
     [

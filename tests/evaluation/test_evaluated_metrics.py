@@ -87,6 +87,7 @@ THOROUGH = {"test_history_is_the_hosts": lambda case, wg: wg > 0 and case not in
 
 
 @pytest.mark.few(3)
+@pytest.mark.more(6)
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("wg", [0, 16])
 def test_history_is_the_hosts(case, wg):

@@ -92,6 +92,7 @@ THOROUGH = {
     ],
 )
 @pytest.mark.few(2)
+@pytest.mark.more(2)
 @pytest.mark.parametrize("wg", [0, 16])
 def test_the_history_is_the_twins(objective, label, metrics, wg):
     evals = sets(label, objective)

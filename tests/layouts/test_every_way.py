@@ -67,6 +67,7 @@ CASES = {
 
 
 @pytest.mark.few(4)
+@pytest.mark.more(12)
 @pytest.mark.parametrize("case", CASES)
 def test_every_way(case):
     recipe = CASES[case]

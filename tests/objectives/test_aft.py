@@ -195,6 +195,7 @@ def both(case, weighted=False, n_rounds=8):
     return X, ours, theirs
 
 
+@pytest.mark.more(4)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("case", [case for case in CASES if case[1] >= 1], ids=str)
 def test_same_trees_as_xgboost(case, weighted):

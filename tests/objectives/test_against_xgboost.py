@@ -46,6 +46,7 @@ def both(case, seed, weighted=False, n_rounds=10, trainer=train_xgboost, **more)
 
 
 @pytest.mark.few(6)
+@pytest.mark.more(16)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("case", XGBOOST, ids=name_of)
 def test_same_trees(case, weighted):
@@ -66,6 +67,7 @@ def test_same_trees(case, weighted):
 
 
 @pytest.mark.few(12)
+@pytest.mark.more(14)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("case", XGBOOST, ids=name_of)
 def test_same_starting_score(case, weighted):

@@ -19,6 +19,7 @@ BINARY = [case for case in LOSSES if case[0].startswith("binary:")]
 
 
 @pytest.mark.few(6)
+@pytest.mark.more(8)
 @pytest.mark.parametrize("case", REGRESSION, ids=name_of)
 def test_regressor(case):
     name, params = case
@@ -71,6 +72,7 @@ def test_refusals():
 
 
 @pytest.mark.few(6)
+@pytest.mark.more(12)
 @pytest.mark.parametrize("case", LOSSES, ids=name_of)
 def test_fit_is_the_references(case):
     name, params = case
@@ -82,6 +84,7 @@ def test_fit_is_the_references(case):
 
 
 @pytest.mark.few(6)
+@pytest.mark.more(8)
 @pytest.mark.parametrize("case", LOSSES, ids=name_of)
 def test_a_weight_counts_as_rows(case):
     name, params = case

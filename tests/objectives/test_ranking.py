@@ -59,6 +59,7 @@ def id_of(options):
 
 
 @pytest.mark.few(2)
+@pytest.mark.more(5)
 @pytest.mark.parametrize("sizes", [(0, 32), (1, 256)])
 @pytest.mark.parametrize("options", OPTIONS, ids=id_of)
 @pytest.mark.parametrize("name", NAMES)
@@ -158,6 +159,7 @@ def test_drawn_partners_have_other_labels_and_every_one_comes_up():
         assert counts.std() < 2.5 * math.sqrt(counts.mean())
 
 
+@pytest.mark.more(5)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("options", [o for o in OPTIONS if MEAN.items() - o.items()], ids=id_of)
 @pytest.mark.parametrize("name", NAMES)

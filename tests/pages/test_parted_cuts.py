@@ -56,6 +56,7 @@ def assert_same(found, wanted, what):
 
 
 @pytest.mark.few(3)
+@pytest.mark.more(5)
 @pytest.mark.parametrize("rule", CUT_RULES)
 @pytest.mark.parametrize("case", CASES)
 def test_parts_have_the_cuts_of_all_rows(case, rule, monkeypatch):

@@ -69,6 +69,7 @@ def test_features(device, variant, rng, n_features):
     check(device, small(variant), codes, pairs, 9, rng.permutation(n).astype(np.uint32)[: n // 2])
 
 
+@pytest.mark.more(14)
 @pytest.mark.parametrize("n_bins", [2, 255, 256, 257, 300, 4096, 65535])
 def test_bins(device, variant, rng, n_bins):
     n = 100 if device.caps.is_simulator else 700

@@ -101,6 +101,7 @@ WAYS = {
 
 
 @pytest.mark.few(6)
+@pytest.mark.more(6)
 @pytest.mark.parametrize("way", WAYS)
 def test_every_way_of_training_has_sensible_bytes(way):
     own, data, kernel = WAYS[way]

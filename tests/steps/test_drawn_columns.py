@@ -91,6 +91,7 @@ def open_fit(data, params):
 
 
 @pytest.mark.few(5)
+@pytest.mark.more(6)
 @pytest.mark.parametrize(
     ("_by_steps", "histogram", "case"),
     [

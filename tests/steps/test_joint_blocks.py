@@ -97,6 +97,7 @@ def test_codes_are_those_of_the_twin(device, pairs, rng):
 
 
 @pytest.mark.few(4)
+@pytest.mark.more(3)
 @pytest.mark.usefixtures("_gpu")
 @pytest.mark.parametrize("case", CASES)
 def test_the_model_is_that_of_plain_codes(monkeypatch, case):

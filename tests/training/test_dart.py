@@ -99,6 +99,7 @@ def trained(kind="plain", n_rounds=7, **more):
 
 
 @pytest.mark.few(4)
+@pytest.mark.more(4)
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_model_is_the_twins(kind):
     params = Parameters.from_dict({**PARAMS, **KINDS[kind], "n_estimators": 7})
@@ -114,6 +115,7 @@ def test_the_model_is_the_twins(kind):
 
 
 @pytest.mark.few(5)
+@pytest.mark.more(24)
 @pytest.mark.parametrize("kind", ["plain", "classes", "forest", "vectors", "sets"])
 @pytest.mark.parametrize("way", WAYS)
 def test_the_model_is_the_same_in_every_way(way, kind):
@@ -133,6 +135,7 @@ def test_the_model_is_the_same_in_every_way(way, kind):
 
 
 @pytest.mark.few(6)
+@pytest.mark.more(4)
 @pytest.mark.parametrize("kind", KINDS)
 def test_metrics_are_those_of_the_models_predictions(kind):
     sets = [(data(kind), "train"), (held_out(kind), "test")]

@@ -47,6 +47,7 @@ def assert_law(data, **params):
 
 
 @pytest.mark.few(5)
+@pytest.mark.more(10)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize(
     "weights",
@@ -179,6 +180,7 @@ INTERLEAVED = {
 }  # fmt: skip
 
 
+@pytest.mark.more(2)
 @pytest.mark.parametrize(
     "name",
     [

@@ -39,6 +39,7 @@ def both(params, X, y, **columns):
 
 
 @pytest.mark.few(2)
+@pytest.mark.more(3)
 @pytest.mark.parametrize("growth", DRAWN)
 def test_models_are_the_twins(growth):
     X, y = problem()
@@ -51,6 +52,7 @@ def test_models_are_the_twins(growth):
 
 
 @pytest.mark.few(2)
+@pytest.mark.more(1)
 @pytest.mark.parametrize("growth", ["levels", "leaves", "symmetric"])
 @pytest.mark.parametrize("threshold", [64, 5])
 def test_sets_of_categories(growth, threshold):

@@ -57,6 +57,7 @@ def trained(X, y, **params):
 
 
 @pytest.mark.few(4)
+@pytest.mark.more(8)
 @pytest.mark.parametrize("size", [0, 64])
 @pytest.mark.parametrize("growth", GROWTH)
 def test_models_are_the_twins(growth, size):

@@ -89,6 +89,7 @@ def usual_bytes(case):
 
 
 @pytest.mark.few(4)
+@pytest.mark.more(6)
 @pytest.mark.parametrize("case", CASES)
 def test_the_twins_model(case):
     params, X, y, weight, extra = problem(case)

@@ -56,6 +56,7 @@ def twin_of(params, y, weight=None, rows=X, **extra):
 
 
 @pytest.mark.few(3)
+@pytest.mark.more(5)
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_twin_has_the_same_model(kind):
     own, y, weight = KINDS[kind]

@@ -60,6 +60,7 @@ def ours(X, y, *, least=LEAST, **params):
 
 
 @pytest.mark.few(3)
+@pytest.mark.more(5)
 @pytest.mark.parametrize("loss", ["reg:squarederror", "binary:logistic"])
 @pytest.mark.parametrize("growth", GROWTH)
 def test_no_leaf_has_fewer_rows_and_the_twin_has_the_same(growth, loss):
@@ -90,6 +91,7 @@ SAMPLES = {
 
 
 @pytest.mark.few(2)
+@pytest.mark.more(3)
 @pytest.mark.parametrize("case", SAMPLES)
 def test_rows_are_counted_whatever_they_weigh(case):
     """Rows without weight do not count; gradients far from others take high words."""

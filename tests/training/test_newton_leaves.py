@@ -68,6 +68,7 @@ def usual(case):
 
 
 @pytest.mark.few(3)
+@pytest.mark.more(5)
 @pytest.mark.parametrize("case", CASES)
 def test_the_twins_model(case):
     params, label, weight = problem(case)

@@ -44,6 +44,7 @@ def test_numbers_of_rows(n):
 
 
 @pytest.mark.few(4)
+@pytest.mark.more(3)
 @pytest.mark.parametrize(
     "params",
     [

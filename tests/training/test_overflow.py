@@ -53,6 +53,7 @@ def test_a_difference_that_overflows(name):
     assert right > 7e37
 
 
+@pytest.mark.more(8)
 @pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
 @pytest.mark.parametrize("label", LABELS)
 @pytest.mark.parametrize("growth", GROWTH, ids=str)
@@ -66,6 +67,7 @@ def test_as_the_twin(growth, label, weighted):
     to_xgboost_json(found)
 
 
+@pytest.mark.more(3)
 @pytest.mark.parametrize("name", [name for name in ALL if name != TEST_DEVICE])
 @pytest.mark.parametrize(
     "loss", [*LOSSES[:2], *(pytest.param(loss, marks=pytest.mark.thorough) for loss in LOSSES[2:])]

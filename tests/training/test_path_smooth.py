@@ -42,6 +42,7 @@ def trained(X, y, weight=None, **params):
 
 
 @pytest.mark.few(4)
+@pytest.mark.more(3)
 @pytest.mark.parametrize("growth", GROWTH)
 def test_models_are_the_twins(growth):
     X, y = problem()

@@ -63,6 +63,7 @@ def test_depths_bins_and_weights(objective, weighted, max_bin, max_depth):
 
 
 @pytest.mark.few(5)
+@pytest.mark.more(6)
 @pytest.mark.parametrize("objective", [SQUARED, LOGISTIC])
 @pytest.mark.parametrize(
     "params",

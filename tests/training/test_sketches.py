@@ -61,6 +61,7 @@ def twin(params, y, weight=None):
 
 
 @pytest.mark.few(5)
+@pytest.mark.more(9)
 @pytest.mark.parametrize("kind", [*SKETCHED, *LATER])
 def test_bits_are_those_of_the_twin(kind):
     given, y, weight = KINDS[kind]
@@ -72,6 +73,7 @@ def test_bits_are_those_of_the_twin(kind):
 
 @pytest.mark.usefixtures("devices_named_twice")
 @pytest.mark.few(3)
+@pytest.mark.more(8)
 @pytest.mark.parametrize("kind", SHARED)
 def test_bits_are_the_same_on_several_devices(kind):
     given, y, weight = KINDS[kind]
@@ -84,6 +86,7 @@ def test_bits_are_the_same_on_several_devices(kind):
 
 
 @pytest.mark.few(3)
+@pytest.mark.more(8)
 @pytest.mark.parametrize("kind", SHARED)
 def test_bits_are_the_same_in_pages_that_take_turns(monkeypatch, kind):
     given, y, weight = KINDS[kind]

@@ -74,6 +74,7 @@ def twin(case):
 
 
 @pytest.mark.few(4)
+@pytest.mark.more(6)
 @pytest.mark.parametrize("case", CASES)
 def test_the_twins_model(case):
     params, *data = problem(case)

@@ -108,6 +108,7 @@ def twin_of(case):
 
 
 @pytest.mark.few(3)
+@pytest.mark.more(4)
 @pytest.mark.parametrize("case", CASES)
 def test_sets_are_those_of_the_twin(case):
     given, label = CASES[case]
@@ -117,6 +118,7 @@ def test_sets_are_those_of_the_twin(case):
 
 
 @pytest.mark.few(1)
+@pytest.mark.more(3)
 @pytest.mark.parametrize("pretence", ["gpu", "baseline"])
 @pytest.mark.parametrize("case", ["targets", "classes", "leaf by leaf", "smoothed", "sketches"])
 def test_kernels_of_others_find_the_same_sets(pretence, case):

@@ -113,6 +113,7 @@ def trained(kind: str, **more):
 
 
 @pytest.mark.few(6)
+@pytest.mark.more(8)
 @pytest.mark.parametrize("kind", KINDS)
 def test_bits_are_those_of_the_twin(kind):
     given, y, weight = KINDS[kind]
@@ -134,6 +135,7 @@ def test_ordered_boosting_gives_the_bits_of_the_twin(kind):
 
 
 @pytest.mark.few(4)
+@pytest.mark.more(8)
 @pytest.mark.parametrize("kind", STREAMED)
 def test_bits_are_the_same_in_pages_that_take_turns(monkeypatch, kind):
     given, y, weight = KINDS[kind]
@@ -162,6 +164,7 @@ def test_each_output_keeps_the_residuals_of_its_own(monkeypatch, device, kind):
 
 @pytest.mark.usefixtures("devices_named_twice")
 @pytest.mark.few(4)
+@pytest.mark.more(8)
 @pytest.mark.parametrize("kind", [*STREAMED, "exact"])
 def test_bits_are_the_same_on_several_devices(kind):
     given = {} if kind in ("targets", "quantiles", "exact") else {"page": "streamed"}

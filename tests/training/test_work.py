@@ -142,6 +142,7 @@ KNOWN = ("weighted", "evaluation_rows", "n_targets", "n_queries")
 
 
 @pytest.mark.few(6)
+@pytest.mark.more(10)
 @pytest.mark.parametrize(
     ("shape", "options"),
     [
