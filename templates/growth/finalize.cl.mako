@@ -82,11 +82,12 @@ ${payload.read()}\
         walk[id].left = leaf ? 0 : left - nodes[id].tree; /* relative to the root */
         walk[id].feature = feature;
         walk[id].default_left = default_left;
-        walk[id].number = leaf ? node_values[id] : thresholds[feature_offset[feature] + bin];
+        const f32 value = node_values[id]; /* by itself: as in `cuts` of quantize, a choice of two reads may be stale */
+        walk[id].number = leaf ? value : thresholds[feature_offset[feature] + bin];
         steps[id].left = walk[id].left;
         steps[id].place = feature / features_per_block * block + feature % features_per_block;
         steps[id].lefts = packed_split(code_split(bin, default_left, feature_bins[feature]));
-        steps[id].value = node_values[id];
+        steps[id].value = value;
     }
     if (LOCAL_ID == 0) {
         leaf_task_begin[n_nodes] = n_tasks;
