@@ -111,7 +111,7 @@ def plan_set_up(
     values = 0 if device.borrows or resident else row_bytes * n_rows
     whole = weights + values + max(page, column + scratch) <= budget and piece_rows == n_rows
     if not (device.borrows or resident or whole):
-        piece_rows = min(piece_rows, max(1, PIECE_BYTES // row_bytes))
+        piece_rows = min(piece_rows, max(1, min(PIECE_BYTES, there // 8) // row_bytes))
         values = row_bytes * piece_rows
     fixed = weights + values
 

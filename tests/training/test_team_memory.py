@@ -44,7 +44,7 @@ def too_few_bytes():
     """Return a bound of memory in which the larger part of the rows does not fit its device."""
     both = [open_device(TEST_DEVICE) for _ in range(2)]
     whole = estimate_team(both, Parameters.from_dict(PARAMS), *SHAPE, weights=[1, 3])
-    return int(0.95 * whole.devices[1].training_bytes)  # on GPUs, cuts take 0.91 of it
+    return int(0.95 * whole.devices[1].training_bytes)
 
 
 def close(found, wanted):
