@@ -1,4 +1,7 @@
-"""One place for each: a kernel in the variant table, a kind of metric in the list of kinds."""
+"""One place for each: kernels in the variant table, kinds of metrics in a list, bytes in arenas."""
+
+import ast
+import re
 
 import numpy as np
 import pytest
@@ -22,6 +25,7 @@ from pyopencl_gbdt.metrics import METRICS, get_metric, row_loss_of
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.training.fit import Fit
+from tests.calls import PACKAGE
 from tests.conftest import TEST_DEVICE
 from tests.device.fakes import make_caps
 
@@ -31,6 +35,51 @@ MADE_UP = Kernel(
     phase="rounds",
     tuned={"depth": TriedSizes(several=(2, 4), one=(8,))},
 )
+
+#: Functions outside ``device/``, formats and files that tell a number of bytes, by the reason.
+TELL_BYTES = {
+    "of arrays, asked on paper or of a plan": {
+        "primitives/packed_codes.py bytes_of_codes", "primitives/radix_plan.py scratch_bytes",
+        "training/memory_estimate.py peak_bytes",
+    },
+    "of one element, code or row of codes, or of an array that is there": {
+        "primitives/checks.py nbytes", "primitives/packed_codes.py code_bytes",
+        "primitives/packed_codes.py row_bytes", "primitives/tiled_codes.py nbytes",
+        "primitives/tiled_codes.py row_bytes", "profiling/tree_facts.py code_bytes",
+        "data/arrays/sparse.py nbytes", "data/batches/passes.py _bytes_of",
+    },
+    "traffic: what kernels read and write, and members send": {
+        "training/round_cost.py sum_bytes", "prediction/predict.py walk_bytes",
+        "prediction/predict.py row_bytes", "prediction/predict_sparse.py searched_bytes",
+        "comparison/plan.py floor_bytes", "profiling/traffic.py n_bytes",
+        "profiling/profile.py _n_bytes",
+    },
+    "limits, which drivers and users set": {
+        "fit/nodes.py forest_bytes", "pages/page.py most_page_bytes",
+        "data/budget.py check_max_bytes", "data/budget.py _kilobytes",
+        "parameters/row.py _in_bytes",
+    },
+    "of the host's arrays, which ask no arena, before they are made": {
+        "training/memory_estimate.py _host_bytes", "training/memory_estimate.py batches_bytes",
+        "pages/columns.py host_bytes", "pages/parted_cuts.py columns_bytes",
+        "categories/statistic_sizes.py host_bytes", "comparison/shapes.py expected_bytes",
+        "prediction/contributions/path_factors.py constant_bytes",
+    },
+}  # fmt: skip
+
+
+def test_nobody_else_tells_bytes_of_sizes():
+    found = set()
+    for path in PACKAGE.rglob("*.py"):
+        name = path.relative_to(PACKAGE).as_posix()
+        if name.startswith(("device/", "data/files/", "model/formats/")) or "codecs" in name:
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef) and re.search("bytes", node.name):
+                returned = ast.unparse(node.returns) if node.returns is not None else ""
+                if {"int", "float"} & set(re.findall(r"\w+", returned)):
+                    found.add(f"{name} {node.name}")
+    assert found == set().union(*TELL_BYTES.values())
 
 
 def test_a_kernel_is_registered_once(monkeypatch):

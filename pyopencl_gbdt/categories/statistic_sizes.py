@@ -120,8 +120,9 @@ class StatisticSizes:
     def host_bytes(self, device: Device) -> int:
         """Return the peak of the host's arrays.
 
-        That is in one of five steps. If the device has no room for them, the values of all
-        features, and statistics in every order, are there, too.
+        That is in one of five steps, measured with ``tracemalloc``, as NumPy's arrays ask no arena.
+        If the device has no room for them, the values of all features, and statistics in every
+        order, are there, too.
         """
         n, n_planes, levels = self.n_rows, self.n_targets + 1, self.n_levels.values()
         tables = 8 * n_planes * sum(levels)
@@ -135,12 +136,8 @@ class StatisticSizes:
             kept + max(read, _CUTS_BYTES * bins),  # columns are cut, and levels counted
             kept + max(read if self.combines else 0, 4 * n * self.n_outputs) + 4 * bins,  # rounds
         )
-        values = 0 if self.lie_on(device) else self._values_bytes
-        return values + max(steps)
-
-    @property
-    def _values_bytes(self) -> int:
-        return 4 * self.n_rows * (self.n_features + self.n_orders * self.n_statistics)
+        values = 0 if self.lie_on(device) else self.n_features + self.n_orders * self.n_statistics
+        return 4 * n * values + max(steps)
 
     def bins(self, n_bins: int) -> np.ndarray[tuple[int], np.dtype[np.uint32]]:
         """Return the most bins of every feature, if numbers have ``n_bins``."""

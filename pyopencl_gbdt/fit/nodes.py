@@ -106,7 +106,7 @@ CHECKED_ROUNDS = 16
 
 
 def forest_bytes(caps: Capabilities, *, in_turn: bool) -> int:
-    """Return the most bytes of trees that wait on a device; less where pages take turns."""
+    """Return the most bytes of trees that may wait on a device: a limit, not what trees take."""
     room = min(FOREST_BYTES, caps.max_alloc_bytes // 4)
     return min(room, caps.global_bytes // 64) if in_turn else room
 

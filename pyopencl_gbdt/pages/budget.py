@@ -88,6 +88,8 @@ def plan_set_up(
 ) -> SetUp:
     """Return sizes within the budget, or the smallest possible ones.
 
+    The quantiser's constructors take these sizes, so they cannot tell them: bytes are counted here.
+
     ``resident`` says that the values are on the device already, in one piece; ``tiled_bytes`` are
     those of the codes, if they are tiled. ``in_batches`` says that reading the values anew takes
     longer than writing to memory, so that blocks are as large as memory allows. Columns are sorted

@@ -134,7 +134,7 @@ def histogram_rows(caps: Capabilities, row_bytes: int) -> int:
 
 
 def most_page_bytes(caps: Capabilities, row_bytes: int) -> int:
-    """Return the most bytes of a page's codes: those of an allocation, and of a launch."""
+    """Return the most bytes of a page's codes: a driver's limits on allocations and launches."""
     return min(caps.max_alloc_bytes, histogram_rows(caps, row_bytes) * row_bytes)
 
 

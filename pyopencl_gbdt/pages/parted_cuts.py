@@ -176,8 +176,8 @@ def columns_bytes(
 ) -> int:
     """Return the peak bytes of a member's arrays in ``parted_cuts``, beside its values.
 
-    All values are taken to be distinct. The numbers of NumPy's temporary arrays were measured with
-    ``tracemalloc``: 40 k to 400 k rows of 3 to 40 columns, 1 to 4 members.
+    All values are taken to be distinct. NumPy's arrays ask no arena: their numbers were measured
+    with ``tracemalloc``, 40 k to 400 k rows of 3 to 40 columns, 1 to 4 members.
 
     Parameters
     ----------

@@ -33,6 +33,8 @@ _MOST_SEARCH = 17
 def walk_bytes(trees: PackedTrees, searched: float = 0) -> float:
     """Return the bytes that a row reads in a tree, in the mean; with vectors, also what it writes.
 
+    Launches are cut by this traffic, see ``rows_a_launch``.
+
     Parameters
     ----------
     trees : PackedTrees

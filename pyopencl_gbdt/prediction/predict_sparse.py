@@ -125,7 +125,7 @@ def check_no_sets(trees: PackedTrees) -> None:
 
 
 def searched_bytes(rows: SparseMatrix) -> float:
-    """Return the bytes that a search for one of a row's entries reads, in the mean."""
+    """Return the bytes that a search for one of a row's entries reads, in the mean: traffic."""
     per_row = rows.n_entries / max(1, rows.shape[0])
     return float(_ENTRY_BYTES * np.log2(per_row + 2))
 

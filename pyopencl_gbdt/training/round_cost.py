@@ -116,7 +116,10 @@ class RoundCost:
 
 
 def sum_bytes(params: Parameters, n_rows: int, n_features: int, n_outputs: int = 1) -> int:
-    """Return the bytes of the histograms that a round adds up: the smaller child of every split."""
+    """Return the bytes that a member sends in a round: histograms of the splits' smaller children.
+
+    Traffic, which no arena knows.
+    """
     slots = params.max_leaves or 1 << (_depth(params) - 1)
     trees = n_outputs * params.num_parallel_tree
     return slots * n_features * min(params.max_bin, n_rows) * _CODE_BYTES * trees

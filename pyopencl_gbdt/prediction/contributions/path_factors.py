@@ -166,7 +166,10 @@ class PathFactors:
         return n_used + pairs * (n_used * (n_used - 1) // 2)
 
     def constant_bytes(self, pairs: bool) -> int:
-        """Return the bytes of ``all_steps``; with ``pairs``, and of ``all_told_apart``."""
+        """Return the bytes of ``all_steps``; with ``pairs``, and of ``all_told_apart``.
+
+        These arrays of the host may exceed its memory, so they are not made to be asked.
+        """
         n = self.points.weight.shape[1]
         of_nodes = self.inner.size * 6 * _padded(2 * n) + pairs * self.share.size * 2 * _padded(n)
         return 4 * self.points.n_walks * of_nodes
