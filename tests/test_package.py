@@ -158,6 +158,7 @@ def wheel(setup_cfg, tmp_path_factory):
     return built
 
 
+@pytest.mark.thorough
 def test_the_wheel_is_pure_python_and_small(wheel):
     assert wheel.name == f"pyopencl_gbdt-{pyopencl_gbdt.__version__}-py3-none-any.whl"
     assert wheel.stat().st_size < 2.5 * MIB  # 0.4 of it are the demonstration's data

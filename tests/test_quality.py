@@ -37,6 +37,7 @@ def both(params, X, y, test, n_rounds):
     return ours.predict(test, device=TEST_DEVICE), theirs.predict(xgboost.DMatrix(test))
 
 
+@pytest.mark.thorough
 @SPLITS
 def test_higgs7k(n_splits, n_rounds):
     X, y, X_test, y_test = load_higgs7k()

@@ -274,7 +274,8 @@ def test_known_bytes_of_every_loss(name, size):
     assert digest(name, device=TEST_DEVICE, work_group_size=size) == LOSSES[name]
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(3)
+@pytest.mark.more(26)
 @pytest.mark.parametrize(("name", "size"), [*((name, 0) for name in SETTINGS), *larger_groups()])
 def test_known_bytes_of_every_setting(name, size):
     assert digest(name, device=TEST_DEVICE, work_group_size=size) == GROWN[name]
@@ -357,6 +358,7 @@ def test_intel_runtime_draws_the_same_rows_of_heavy_tails():
         assert heavy_tails(seed, "intel(r) opencl") == heavy_tails(seed, TEST_DEVICE)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", EXPLAINED)
 def test_known_bytes_of_contributions(name):
     """The host has the bits of the device; 3000 rows of symmetric trees take tables of patterns."""

@@ -89,6 +89,7 @@ def function():
     assert inside == {"pyopencl_gbdt.room.e"}
 
 
+@pytest.mark.thorough
 def test_the_package_imports_nothing_beside_it(imported):
     """Neither its tests nor its benches are installed."""
     for module, names in imported.items():

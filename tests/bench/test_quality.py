@@ -180,6 +180,7 @@ def test_coverage_has_a_line_for_each_table(tmp_path, capsys):
         main([*command, "--tables", "none"])
 
 
+@pytest.mark.thorough
 def test_calibration_has_a_line_for_each_table(tmp_path, capsys):
     rng = np.random.default_rng(8)
     X = rng.normal(size=(400, 2)).astype(np.float32)

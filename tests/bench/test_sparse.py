@@ -38,6 +38,7 @@ def test_rows_depend_on_the_seed_alone(monkeypatch):
     assert not np.array_equal(TINY.make(4)[1], label)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", ["ours", "xgboost", "lightgbm"])
 def test_a_system_trains_classes(name):
     if name != "ours":

@@ -31,6 +31,7 @@ def test_every_line_at_every_size(tmp_path, capsys):
     assert "radix_sort" in capsys.readouterr().out
 
 
+@pytest.mark.thorough
 def test_a_wrong_result_is_seen(device):
     """What leaves its output as it was is refused by every line's check."""
     for case in sweep.cases(device, sweep.inputs(3000)):

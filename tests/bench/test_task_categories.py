@@ -62,6 +62,7 @@ def test_splits_that_share_no_rows_need_no_correction():
     assert level_with_first(scores, False, shared=False) == ["a"]
 
 
+@pytest.mark.thorough
 def test_libraries_get_categories():
     """Which levels have the larger label does not follow from the order of codes."""
     task = next(task for task in bench_tasks.TASKS if task.objective == "reg:squarederror")

@@ -66,6 +66,7 @@ def test_tables(folder):
     assert absent.startswith("machine: ")
 
 
+@pytest.mark.thorough
 def test_a_clone_has_the_data():
     """The files of a checkout are whole, described, and found without options from any folder."""
     found = {table.name: table for table in tables(FOLDER, (*PACKAGED, *FILES))}

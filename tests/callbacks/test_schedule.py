@@ -73,6 +73,7 @@ def test_a_rate_is_set_before_the_round_as_in_lightgbm():
     assert rates_of(reset_parameter(eta=lambda number: 0.5 if number else 0.1)) == [0.1, 0.5, 0.5]
 
 
+@pytest.mark.thorough
 def test_xgboost_uses_the_same_rates():
     xgboost = pytest.importorskip("xgboost", reason="compares with XGBoost")
     rates, params = [0.5, 0.1, 0.0], {"max_depth": 2, "tree_method": "exact"}

@@ -27,6 +27,7 @@ def test_a_way_gives_the_same_model(way, monkeypatch):
     assert worker.take(Step("sampled", way), TEST_DEVICE)["equal"]
 
 
+@pytest.mark.thorough
 def test_a_shape_is_timed(monkeypatch):
     monkeypatch.setitem(
         TIMED, "small", replace(TIMED["small"], n_rows=200, max_depth=2, n_rounds=2)

@@ -32,6 +32,7 @@ def means_of(made, codes, n_levels):
     return made.means.get()
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("n_rows", "n_levels", "n_targets"), [(1, 1, 1), (700, 3, 2), (1200, 60_000, 1)]
 )
@@ -46,6 +47,7 @@ def test_kernels_are_their_twin(device, n_rows, n_levels, n_targets):
             assert_same_bits(means_of(made, column, n_levels), wanted)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("weight", [1, 8, 1000])
 def test_walks_along_orders_give_the_codes_of_the_means(device, weight):
     n_rows = 900

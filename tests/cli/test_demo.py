@@ -18,6 +18,7 @@ from tests.conftest import TEST_DEVICE
 ARGUMENTS = ["demo", "--device", TEST_DEVICE, "--rounds", "12"]
 
 
+@pytest.mark.thorough
 def test_demo(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -23,6 +23,7 @@ def trained(folder: Path, data: Path, *options: str) -> Model:
     return Model.load_model(saved)
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize(
     ("options", "given"),
     [

@@ -41,6 +41,7 @@ def test_sizes_and_dtypes(name):
         assert set(np.unique(labels)) <= {0.0, 1.0}
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("name", ["higgs", "higgs-skewed", "bosch", "yahoo", "cifar"])
 def test_seeds(name):
     once, again, other = make(name), make(name), make(name, seed=1)

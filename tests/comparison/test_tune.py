@@ -202,6 +202,7 @@ def test_quick_tries_neighbours():
         assert variant.params[name] not in every
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     "kernel", ["quantize", "predict", "symmetric", "tiled_histogram", "whole_trees"]
 )
@@ -229,6 +230,7 @@ def test_a_measurement_refuses_another_model_and_restores_what_was_refused(devic
     assert not choosing.REFUSED
 
 
+@pytest.mark.thorough
 def test_command_line(capsys, clock, monkeypatch, tmp_path):
     caps = find(TEST_DEVICE).caps
     arguments = ["tune", "--device", TEST_DEVICE, "--quick"]

@@ -30,7 +30,7 @@ def test_functions_have_the_signatures_of_lightgbm():
         assert parameters_of(getattr(lgb, name)) == parameters_of(getattr(theirs, name)), name
 
 
-@pytest.mark.few(8)
+@pytest.mark.few(4)
 @pytest.mark.more(5)
 @pytest.mark.parametrize(
     ("params", "y", "metric"),

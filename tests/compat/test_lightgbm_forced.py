@@ -46,6 +46,7 @@ def test_trees_are_those_of_lightgbm(params, tmp_path):
     np.testing.assert_allclose(*found, rtol=1e-3, atol=1e-4)
 
 
+@pytest.mark.thorough
 def test_every_tree_has_them(tmp_path):
     path = tmp_path / "forced.json"
     path.write_text(json.dumps(FORCED))

@@ -22,6 +22,7 @@ def libraries():
     return [lgb, lightgbm]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "params",
     [
@@ -216,6 +217,7 @@ def tree_of(lib, params, rows, y):
     return gains, leaves
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "params",
     [

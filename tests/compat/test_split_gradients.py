@@ -38,6 +38,7 @@ def squared(base, split):
     return Squared()
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("gamma", [0, 20])
 @pytest.mark.parametrize("name", SPLITS)
 def test_trees_are_those_of_xgboost(name, gamma):

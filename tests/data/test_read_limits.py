@@ -97,6 +97,7 @@ def test_a_wide_libsvm_matrix(tmp_path, monkeypatch):
         read_table(path)
 
 
+@pytest.mark.thorough
 def test_the_limit_can_be_moved(tmp_path):
     path = tmp_path / "repeats.libsvm.gz"
     path.write_bytes(gzip.compress(b"1 " + b" ".join(b"%d:2" % i for i in range(300_000)), 9))
@@ -131,6 +132,7 @@ def test_a_file_warrants_what_files_usually_take(tmp_path):
     assert read_table(path, n_features=20_000).X.shape == (600, 20_000)
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("text", [b"\n", b" ", b"1,2\n", b"1,\n", b"1 1:1\n", b"1\n", b'"1",2\n'])
 def test_gzip_of_what_repeats(tmp_path, text):
     path = tmp_path / "bomb.gz"

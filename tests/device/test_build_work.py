@@ -93,6 +93,7 @@ def test_few_kernels_are_built_that_nothing_launches(on_pocl, work):
     }  # fmt: skip
 
 
+@pytest.mark.thorough
 def test_no_program_of_a_gpu_is_built_that_nothing_launches(on_pocl, work, monkeypatch):
     """Some drivers compile a program for ten seconds."""
     monkeypatch.setenv("PYOPENCL_GBDT_PRETEND", "baseline")

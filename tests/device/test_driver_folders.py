@@ -127,6 +127,7 @@ owner_only_files.temporary_bases = lambda: [Path({str(everybodys)!r})]
     assert list(planted.iterdir()) == []
 
 
+@pytest.mark.thorough
 def test_a_home_that_works_is_used(tmp_path):
     home = tmp_path / "home"
     home.mkdir(mode=0o700)

@@ -44,6 +44,7 @@ def launches(monkeypatch):
 
 
 # -- Ctrl-C ------------------------------------------------------------------------------------
+@pytest.mark.few(4)
 @pytest.mark.parametrize("share", [0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 0.8, 1.0])
 def test_an_interrupt_at_any_launch_frees_the_memory(expected, opened, launches, share):
     fit()

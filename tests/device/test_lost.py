@@ -138,6 +138,7 @@ def histogram_variant(template, params):
     return "bin_range_passes" if params["ranged"] else "local_atomic"
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("kernel", [*fit_kernels(), "whole_trees"])
 def test_the_next_variant_is_used_and_both_are_named(device, refusing, tmp_path, kernel, request):
     if kernel != "whole_trees":

@@ -130,6 +130,7 @@ def test_the_width_of_waves_is_found_from_times(width):
     assert measured_facts.width_of(seconds, 256) == width
 
 
+@pytest.mark.thorough
 def test_timed_kernels_run_and_give_plausible_numbers(device):
     # a unit holds 8 groups of 256 and more; a card shared with other programs adds errors
     assert 1 <= measured_facts.compute_units(device) <= 32 * device.caps.compute_units

@@ -36,6 +36,7 @@ def answers_of(device):
     return {line["fact"]: line["answer"] for line in selftest.results(device) if "fact" in line}
 
 
+@pytest.mark.thorough
 def test_look_back_that_passes_its_trial_is_used_from_then_on(stranger):
     assert {variant.kernel for variant in selftest.variants_on_trial(stranger.caps)} == KERNELS
     answers = answers_of(stranger)

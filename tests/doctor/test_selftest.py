@@ -89,6 +89,7 @@ def test_primitives_that_err_are_named(device, monkeypatch, only):
     assert lines.index(failed[-1]) < len(lines) - 2 * len(failed)  # further runs come last
 
 
+@pytest.mark.thorough
 def test_a_training_that_errs_is_named(device, monkeypatch):
     monkeypatch.setattr(selftest, "arrays_of", erring(selftest.arrays_of))
     (case, *_) = [c for c in selftest.cases(device) if c.kernel == "training binary:logistic"]

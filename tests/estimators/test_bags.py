@@ -85,6 +85,7 @@ def fitted():
     return GBDTRegressor(**QUICK).fit(X, Y)
 
 
+@pytest.mark.thorough
 def test_a_second_fit_is_the_same(fitted):
     assert fitted.model_.parameters["grow_policy"] == "symmetric"
     assert fitted.evals_result() == {}
@@ -99,12 +100,14 @@ def test_it_is_one_model_in_one_file(fitted, tmp_path, name):
     np.testing.assert_array_equal(read.predict(X), fitted.predict(X))
 
 
+@pytest.mark.thorough
 def test_linear_leaves():
     fitted = GBDTRegressor(**BEST, linear_tree=True, n_estimators=3).fit(X, Y)
     assert fitted.model_.ensemble.leaves is LINEAR
     assert fitted.n_iter_ == 15
 
 
+@pytest.mark.thorough
 def test_classes_and_exact_rounds():
     fitted = GBDTClassifier(**BEST, n_estimators=3, scoring="accuracy").fit(X, CODES)
     assert fitted.n_iter_ == 15
@@ -189,6 +192,7 @@ def members():
     return found, frame
 
 
+@pytest.mark.thorough
 def test_each_member_keeps_its_own_statistics(members):
     found, frame = members
     model, own = joined(found), [one.ensemble for one in found]
@@ -242,6 +246,7 @@ def test_joined_statistics_have_the_same_columns(members):
             JoinedStatistics(wrong)
 
 
+@pytest.mark.thorough
 def test_a_bag_takes_sets_or_statistics():
     for method, counts in (("sets", False), ("statistics", True)):
         fitted = GBDTRegressor(**BEST, n_estimators=1, cat_method=method).fit(FRAME, Y)

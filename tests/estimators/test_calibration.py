@@ -47,7 +47,7 @@ def log_loss(model, y):
     return float(-np.log(found[np.arange(len(place)), place]).mean())
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("method", ["sigmoid", "isotonic"])
 def test_calibration_lowers_the_loss_of_trees_that_fit_too_well(fitted, method):
     model, y = fitted

@@ -108,6 +108,7 @@ PARAMS = {
 }  # fmt: skip
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", PARAMS)
 def test_leaves_are_xgboosts(name, tmp_path, device):
     xgboost = pytest.importorskip("xgboost")

@@ -83,6 +83,7 @@ def test_defaults_are_xgboosts():
             assert ours.get_params()[name] == theirs.get_params()[name]
 
 
+@pytest.mark.thorough
 def test_quality_is_xgboosts():
     xgboost = pytest.importorskip("xgboost")
     few = {"n_estimators": 40, "max_depth": 4, "n_jobs": 1}

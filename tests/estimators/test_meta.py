@@ -166,6 +166,7 @@ def test_selection_of_features():
     ]  # fmt: skip
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("one", [*REGRESSORS, *CLASSIFIERS], ids=lambda e: type(e).__name__)
 def test_searches_and_curves(one):
     y = Y if one in REGRESSORS else LABEL

@@ -82,7 +82,7 @@ def test_the_stub_is_of_the_table():
     }  # fmt: skip
 
 
-@pytest.mark.few(6)
+@pytest.mark.few(3)
 @pytest.mark.parametrize("given", GROWTH, ids=str)
 def test_what_is_given_reaches_training(given):
     fitted = regressor(random_state=3, **given).fit(X, Y)

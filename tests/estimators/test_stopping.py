@@ -21,6 +21,7 @@ MANY = {"preset": "xgboost", "n_estimators": 60, "max_depth": 3, "device": TEST_
 STOP = {**MANY, "early_stopping": True, "n_iter_no_change": 3}
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("fraction", [0.2, 16, None])
 @pytest.mark.parametrize("scoring", ["loss", None, "neg_mean_squared_error"])
 def test_a_regressor_stops(fraction, scoring):

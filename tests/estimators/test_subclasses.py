@@ -140,6 +140,7 @@ def test_a_constructor_that_names_an_alias():
     assert copy.fit(X, Y).model_.ensemble == trained(n_estimators=2, learning_rate=0.5)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("kind", [Short, Wide, Fixed, Renamed, ShortForest])
 def test_in_a_search(kind):
     given = {"device": TEST_DEVICE} if kind in (Wide, Fixed) else {}

@@ -104,7 +104,7 @@ def test_history_is_the_hosts(case, wg):
             assert model.history[name][metric][-1] == pytest.approx(wanted, rel=1e-6, abs=1e-9)
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("case", CASES)
 def test_few_bytes_come_to_the_host(case):
     params, metrics, evals = problem(case)

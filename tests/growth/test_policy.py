@@ -59,6 +59,7 @@ CASES = {
 }
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("case", CASES)
 def test_another_policy_is_a_class(case):
     X, y = problem()

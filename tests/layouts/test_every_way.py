@@ -66,7 +66,7 @@ CASES = {
 }
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 @pytest.mark.more(12)
 @pytest.mark.parametrize("case", CASES)
 def test_every_way(case):

@@ -99,6 +99,7 @@ def failing_first(recipe, device):
     raise IndexError("list index out of range")
 
 
+@pytest.mark.thorough
 def test_the_command_repeats_one_training(capsys):
     words = ["--seed", "0", "--first", "14", "--count", "1", "--way", "dense"]
     assert main([*words, "--devices", TEST_DEVICE]) == 0

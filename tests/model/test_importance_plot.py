@@ -98,6 +98,7 @@ def test_without_axes_there_is_a_figure_of_pyplot():
     axes.figure.savefig("/dev/null", format="png")
 
 
+@pytest.mark.thorough
 def test_a_new_figure_is_as_large_as_its_bars_need():
     """Bars have room, every name is inside the picture, and long names are cut."""
     few = plot_importance({"a": 1.0, "b" * 90: 2.0})

@@ -129,7 +129,7 @@ COSTLY = {
 }
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", COSTLY)
 def test_memory_is_at_most_40_times_the_file(name):
     data = COSTLY[name]

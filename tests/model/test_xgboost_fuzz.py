@@ -75,6 +75,7 @@ def test_fuzz_every_value_replaced_by_strange_ones(valid: bytes, each: int) -> N
     assert refused > accepted > 0
 
 
+@pytest.mark.thorough
 def test_fuzz_every_member_removed_and_array_resized(valid: bytes) -> None:
     model = document(valid)
     for container, key in list(places(model)):

@@ -79,6 +79,7 @@ def test_reciprocal_and_roots(rng):
     assert worst(portable_sqrt(x), [d.sqrt() for (d,) in decimals(x)]) < 2.5
 
 
+@pytest.mark.thorough
 def test_what_logarithms_leave(rng):
     sizes = [powers(rng, -40, 40), -powers(rng, -40, -1), powers(rng, -20, -1) - 1]
     t = np.concatenate([rng.uniform(-0.999, 3, N), rng.normal(0, 1e-3, N), *sizes])

@@ -195,6 +195,7 @@ def both(case, weighted=False, n_rounds=8):
     return X, ours, theirs
 
 
+@pytest.mark.few(2)
 @pytest.mark.more(4)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("case", [case for case in CASES if case[1] >= 1], ids=str)

@@ -66,7 +66,7 @@ def test_same_trees(case, weighted):
         np.testing.assert_allclose(a.sum_hessian, b.sum_hessian, rtol=1e-4)
 
 
-@pytest.mark.few(12)
+@pytest.mark.few(6)
 @pytest.mark.more(14)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("case", XGBOOST, ids=name_of)
@@ -81,7 +81,7 @@ def test_same_starting_score(case, weighted):
         assert ours.ensemble.base_margin == pytest.approx(theirs.base_margin, rel=1e-5, abs=1e-5)
 
 
-@pytest.mark.few(6)
+@pytest.mark.few(3)
 @pytest.mark.parametrize("case", XGBOOST, ids=name_of)
 def test_files_go_both_ways(case, tmp_path):
     name, _ = case

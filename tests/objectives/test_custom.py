@@ -58,6 +58,7 @@ def ours(n_rounds=5, **more):
     return fit("reg:squarederror", n_rounds, base_score=0.5, **more).ensemble
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("form", FORMS)
 def test_every_form_is_the_librarys_own_loss(form):
     model = fit(FORMS[form])

@@ -156,6 +156,7 @@ def test_starts_of_labels_without_variance():
     assert huge[1] == pytest.approx(math.log(3e38), rel=1e-5)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("name", NAMES)
 def test_bits_are_those_of_the_twin(name, strategy):
@@ -166,6 +167,7 @@ def test_bits_are_those_of_the_twin(name, strategy):
     assert (found.leaves.name == "vectors") == (strategy == "multi_output_tree")
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", NAMES)
 def test_the_likelihood_is_scipys_and_grows(name):
     params = {**PARAMS, "objective": name, "n_estimators": 12}
@@ -215,6 +217,7 @@ def test_losses_far_from_the_mean_are_finite_and_metrics_are_refused():
         train(PARAMS, data, eval_metric="nll")
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("name", [*NAMES, "crps"])
 def test_kernels_of_metrics_are_the_twin(device, name):
     metric = crps if name == "crps" else nll
@@ -304,6 +307,7 @@ def test_quantiles_of_lognormal_margins_that_overflow():
     assert found[0] == pytest.approx(np.exp(3 + stats.norm.ppf(0.975)))
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", NAMES)
 def test_intervals_are_quantiles_of_the_distribution(name):
     model = GBDTRegressor(objective=name, n_estimators=20, learning_rate=0.2, max_depth=2,
@@ -340,6 +344,7 @@ def test_estimators():
         GBDTClassifier(objective="dist:normal").fit(X, y > 0)
 
 
+@pytest.mark.thorough
 def test_what_explains_a_distribution():
     y = LABELS["dist:gamma"]
     params = {**PARAMS, "objective": "dist:gamma"}

@@ -18,7 +18,7 @@ REGRESSION = [case for case in ONE_OUTPUT if not case[0].startswith("binary:")]
 BINARY = [case for case in LOSSES if case[0].startswith("binary:")]
 
 
-@pytest.mark.few(6)
+@pytest.mark.few(3)
 @pytest.mark.more(8)
 @pytest.mark.parametrize("case", REGRESSION, ids=name_of)
 def test_regressor(case):
@@ -40,6 +40,7 @@ def test_regressor(case):
     np.testing.assert_array_equal(again.predict(X), predicted)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("case", BINARY, ids=name_of)
 def test_classifier(case):
     name, params = case
@@ -71,7 +72,7 @@ def test_refusals():
         train({}, data, 1, evals=[(data, "a")], eval_metric="tweedie-nloglik")
 
 
-@pytest.mark.few(6)
+@pytest.mark.few(3)
 @pytest.mark.more(12)
 @pytest.mark.parametrize("case", LOSSES, ids=name_of)
 def test_fit_is_the_references(case):
@@ -83,7 +84,7 @@ def test_fit_is_the_references(case):
     assert fitted == train_reference(Parameters.from_dict(given), X, y, weight)
 
 
-@pytest.mark.few(6)
+@pytest.mark.few(3)
 @pytest.mark.more(8)
 @pytest.mark.parametrize("case", LOSSES, ids=name_of)
 def test_a_weight_counts_as_rows(case):

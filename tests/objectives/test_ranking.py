@@ -159,6 +159,7 @@ def test_drawn_partners_have_other_labels_and_every_one_comes_up():
         assert counts.std() < 2.5 * math.sqrt(counts.mean())
 
 
+@pytest.mark.few(3)
 @pytest.mark.more(5)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("options", [o for o in OPTIONS if MEAN.items() - o.items()], ids=id_of)
@@ -199,6 +200,7 @@ def test_same_predictions_as_xgboost(name, options, weighted):
             np.testing.assert_allclose(1 / twin.inverse[side][here], bias[here], rtol=1e-4)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "options",
     [

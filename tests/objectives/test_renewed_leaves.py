@@ -56,6 +56,7 @@ def test_fits_are_the_references(name, weighted, depth):
         check_twin({**params, "max_bin": 300}, X, np.round(label), weight)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", RENEWED)
 def test_edges(name):
     X, label, _ = rows(80)

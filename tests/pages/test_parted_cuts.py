@@ -55,7 +55,7 @@ def assert_same(found, wanted, what):
         assert_same_bits(ours.astype(np.float32), theirs.astype(np.float32), f"{name} {what}")
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 @pytest.mark.more(5)
 @pytest.mark.parametrize("rule", CUT_RULES)
 @pytest.mark.parametrize("case", CASES)

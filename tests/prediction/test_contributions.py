@@ -247,6 +247,7 @@ def test_memory_is_told_before_it_is_taken(rng, monkeypatch):
         model.predict(values[:1], pred_contribs=True)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("loss", ["reg:squarederror", "binary:logistic", "multi:softprob"])
 def test_equals_xgboost(rng, tmp_path, loss):
     xgboost = pytest.importorskip("xgboost")

@@ -91,7 +91,7 @@ def on_a_host(model, values, device=TEST_DEVICE, rounds=(0, 5)):
 
 
 # -- few rows, where there is a device -------------------------------------------------------------
-@pytest.mark.few(7)
+@pytest.mark.few(4)
 @pytest.mark.parametrize("n_rows", [1, N_ROWS])
 def test_margins_are_those_of_a_device(model, n_rows):
     X, n_outputs = rows_of(n_rows, seed=4), model.ensemble.n_outputs

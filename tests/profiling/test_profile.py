@@ -100,7 +100,7 @@ WAYS = {
 }
 
 
-@pytest.mark.few(6)
+@pytest.mark.few(3)
 @pytest.mark.more(6)
 @pytest.mark.parametrize("way", WAYS)
 def test_every_way_of_training_has_sensible_bytes(way):

@@ -157,7 +157,7 @@ def sampled():
     return random.Random(SEED).sample(trained, N_SAMPLED)
 
 
-@pytest.mark.few(6)
+@pytest.mark.few(3)
 @pytest.mark.more(20)
 @pytest.mark.parametrize("names", sampled(), ids=" and ".join)
 def test_what_is_no_row_trains(names):

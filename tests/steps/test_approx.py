@@ -158,6 +158,7 @@ def test_models_equal_the_twins(wg, name, proposal):
     assert found == to_xgboost_json(twin)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("proposal", ["global", pytest.param("local", marks=pytest.mark.thorough)])
 def test_law_with_a_bin_for_every_value_it_is_exact_search(proposal):
     data = Dataset(X, LABEL, WEIGHT)

@@ -60,6 +60,7 @@ def check(device, name, margin, lower, upper, weight=None, *, wg=0, given=("norm
     return value
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("scale", [1.0, 0.3, 2.0])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("distribution", DISTRIBUTIONS)
@@ -76,6 +77,7 @@ def test_sizes(device, rng, wg, name):
         check(device, name, *data, weights_of(rng, n, "uniform"), wg=wg)
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("distribution", DISTRIBUTIONS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_row_is_near_float64s(rng, distribution, kind):
@@ -110,6 +112,7 @@ def test_bounds_belong_to_the_interval(device):
     assert check(device, NAMES[1], margin, lower, upper) == 0.75 + 0.25 * (float(upper[3]) >= np.e)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("distribution", DISTRIBUTIONS)
 def test_xgboosts_numbers(device, rng, name, distribution):

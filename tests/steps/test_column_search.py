@@ -97,6 +97,7 @@ def check(device, rng, layout, counts, kind="random", *, trees=None, allowed=Non
     return compare(rules, layout, hists, sums, chosen, trees, None, allowed)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_equals_twin(device, rng, kind):
     found = 0

@@ -90,7 +90,7 @@ def open_fit(data, params):
     return Fit(open_device(TEST_DEVICE), p, get_objective(p.objective, p), data, 0.0)
 
 
-@pytest.mark.few(5)
+@pytest.mark.few(3)
 @pytest.mark.more(6)
 @pytest.mark.parametrize(
     ("_by_steps", "histogram", "case"),
@@ -119,6 +119,7 @@ def test_the_model_is_that_of_masks(device, histogram, case):
     assert to_xgboost_json(masked.ensemble) == to_xgboost_json(gathered.ensemble)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("_by_steps", KERNELS, indirect=True)
 @pytest.mark.parametrize("max_bin", [64, 400])
 @pytest.mark.parametrize("share", [0.03, 0.2, 0.42, 0.7])
@@ -137,6 +138,7 @@ def test_codes_are_those_of_the_columns(device, max_bin, share):
     assert np.array_equal(rows[:, codes.order.places()], expected)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("_by_steps", KERNELS, indirect=True)
 @pytest.mark.parametrize(("share", "weighted"), [(0.1, False), (0.9, False), (0.3, True)])
 def test_many_columns_are_those_of_the_twin(device, share, weighted):

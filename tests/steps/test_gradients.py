@@ -174,7 +174,7 @@ def far(loss):
     return margin[ok], label[ok]
 
 
-@pytest.mark.few(6)
+@pytest.mark.few(3)
 @pytest.mark.parametrize("case", PER_ROW, ids=name_of)
 def test_every_loss_has_the_twins_bits(device, rng, case):
     loss, params = case

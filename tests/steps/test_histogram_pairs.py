@@ -41,6 +41,7 @@ LAYOUTS = {
 }
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("kind", ["small", "carry", "wide"])
 @pytest.mark.parametrize("blocks", LAYOUTS)
 def test_equals_twin(device, pairs, rng, blocks, kind):

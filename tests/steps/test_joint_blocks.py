@@ -70,6 +70,7 @@ def _gpu(monkeypatch):
         data.forget()
 
 
+@pytest.mark.few(3)
 @pytest.mark.usefixtures("_joint")
 @pytest.mark.parametrize("kind", ["small", "carry", "wide"])
 @pytest.mark.parametrize("blocks", LAYOUTS)
@@ -96,7 +97,7 @@ def test_codes_are_those_of_the_twin(device, pairs, rng):
     assert not rows[:, padding].any()
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 @pytest.mark.more(3)
 @pytest.mark.usefixtures("_gpu")
 @pytest.mark.parametrize("case", CASES)

@@ -61,6 +61,7 @@ def test_in_blocks_and_pieces(device, variant, force, rng, scarce, borrows, stag
         check(device, values, weight, max_bin)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("piece", [1, 100, 3000, 96 * 1999, 96 * 2000])
 def test_pieces_of_any_size(device, rng, scarce, piece):
     """A row at least; the last piece is shorter."""

@@ -27,6 +27,7 @@ CASES = {
 }
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("case", CASES)
 def test_the_model_is_that_of_roots_one_by_one(monkeypatch, device, case):
     if fallbacks("whole_trees", device.caps)[0].name != "one_launch":

@@ -134,6 +134,7 @@ def exact_border(counts, rate):
     return m
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("rate", [1.0, 0.3, 0.01])
 @pytest.mark.parametrize("spread", [0, 30, 600])
 def test_the_border_is_that_of_exact_sums(rng, rate, spread):

@@ -65,7 +65,7 @@ def _chosen(device):
         pytest.skip("this device grows trees step by step")
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("case", CASES)
 def test_the_model_is_that_of_steps(expected, case):
     model = fit(*CASES[case])
@@ -80,6 +80,7 @@ def test_any_number_of_groups_grows_the_same(expected, monkeypatch, groups):
     assert to_xgboost_json(fit(*CASES["gaps"]).ensemble) == expected["gaps"]
 
 
+@pytest.mark.thorough
 @pytest.mark.few(1)
 @pytest.mark.parametrize("rows", [30, 1, 5000])
 def test_any_chunk_and_number_of_few_rows_grows_the_same(expected, monkeypatch, rows):
@@ -96,6 +97,7 @@ def test_a_round_is_seven_launches_and_leaves_the_counters_at_0():
     assert not fitting.parts.arena["opened"].get().any()
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     "params",
     [

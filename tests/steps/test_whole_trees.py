@@ -87,7 +87,7 @@ def _chosen(device):
         pytest.skip("this device grows trees step by step")
 
 
-@pytest.mark.few(8)
+@pytest.mark.few(4)
 @pytest.mark.parametrize("case", CASES)
 def test_the_model_is_that_of_steps(expected, case):
     model = fit(*CASES[case])

@@ -61,7 +61,7 @@ def squares(prediction, data):
     return "squares", float(np.square(prediction - data.label).mean())
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "changed",
     [

@@ -98,7 +98,7 @@ def trained(kind="plain", n_rounds=7, **more):
     return gbdt.train({**PARAMS, **KINDS[kind], **more}, data(kind), n_rounds, **arguments)
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 @pytest.mark.more(4)
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_model_is_the_twins(kind):
@@ -114,7 +114,7 @@ def test_the_model_is_the_twins(kind):
     assert bytes_of(found) == bytes_of(Model(twin))
 
 
-@pytest.mark.few(5)
+@pytest.mark.few(3)
 @pytest.mark.more(24)
 @pytest.mark.parametrize("kind", ["plain", "classes", "forest", "vectors", "sets"])
 @pytest.mark.parametrize("way", WAYS)
@@ -134,7 +134,7 @@ def test_the_model_is_the_same_in_every_way(way, kind):
     assert bytes_of(found) == bytes_of(trained(kind, 5))
 
 
-@pytest.mark.few(6)
+@pytest.mark.few(3)
 @pytest.mark.more(4)
 @pytest.mark.parametrize("kind", KINDS)
 def test_metrics_are_those_of_the_models_predictions(kind):
@@ -153,6 +153,7 @@ def test_metrics_are_those_of_the_models_predictions(kind):
                 assert abs(values[-1] - said) < 1e-5
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("kind", ["plain", "classes", "forest", "vectors", "sets"])
 def test_a_continued_model_is_that_of_all_rounds(kind):
     sets = [(held_out(kind), "test")]

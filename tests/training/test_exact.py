@@ -46,7 +46,7 @@ def assert_law(data, **params):
     assert model_of(data, tree_method="exact", **params) == model_of(data, max_bin=2000, **params)
 
 
-@pytest.mark.few(5)
+@pytest.mark.few(3)
 @pytest.mark.more(10)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_every_loss(loss, weights):
     assert_law(Dataset(X, LABELS[label], weight, **extra), objective=objective, **params)
 
 
-@pytest.mark.few(6)
+@pytest.mark.few(3)
 @pytest.mark.parametrize("name", GROWN)
 def test_every_way_of_growing(name):
     assert_law(Dataset(X, LABELS["number"], WEIGHT), **GROWN[name])
@@ -132,6 +132,7 @@ WALKED: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", WALKED)
 def test_walks_along_columns_grow_the_same_trees(name, monkeypatch):
     label = LABELS["number"].copy()

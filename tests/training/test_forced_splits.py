@@ -56,7 +56,7 @@ def trained(X, y, **params):
     return train({**given(**params), "device": TEST_DEVICE}, Dataset(X, y))
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 @pytest.mark.more(8)
 @pytest.mark.parametrize("size", [0, 64])
 @pytest.mark.parametrize("growth", GROWTH)
@@ -81,6 +81,7 @@ def test_wherever_rows_lie(growth, way, monkeypatch):
     assert to_xgboost_json(model.ensemble) == to_xgboost_json(plain.ensemble)
 
 
+@pytest.mark.thorough
 def test_several_leaves_a_step_grow_the_same_trees():
     X, y = problem()
     params = {**given(), **LOSSGUIDE}

@@ -55,7 +55,7 @@ def twin_of(params, y, weight=None, rows=X, **extra):
     return train_reference(Parameters.from_dict(params), rows, y, weight, **extra)
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 @pytest.mark.more(5)
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_twin_has_the_same_model(kind):
@@ -160,6 +160,7 @@ def test_special_values_leave_finite_functions():
     assert model.ensemble == twin_of(params, y, rows=rows)
 
 
+@pytest.mark.thorough
 def test_of_a_long_path_the_nearest_features_count():
     rng = np.random.default_rng(5)
     rows = rng.normal(size=(1 << 9, 40)).astype(np.float32)

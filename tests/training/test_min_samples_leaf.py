@@ -59,7 +59,7 @@ def ours(X, y, *, least=LEAST, **params):
     return train({**params, "min_samples_leaf": least, "device": TEST_DEVICE}, Dataset(X, y))
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 @pytest.mark.more(5)
 @pytest.mark.parametrize("loss", ["reg:squarederror", "binary:logistic"])
 @pytest.mark.parametrize("growth", GROWTH)
@@ -114,6 +114,7 @@ def test_rows_are_counted_whatever_they_weigh(case):
     assert children.min() >= LEAST  # rows of a sample are among them
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("page", ["tiled", "sorted"])
 @pytest.mark.parametrize("loss", ["reg:squarederror", "reg:pseudohubererror"])
 def test_sparse_rows(page, loss):

@@ -67,7 +67,7 @@ def usual(case):
     return text(*problem(case))
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 @pytest.mark.more(5)
 @pytest.mark.parametrize("case", CASES)
 def test_the_twins_model(case):
@@ -93,6 +93,7 @@ def test_drawn_rows_that_are_gathered(monkeypatch, copied):  # noqa: F811
     check_streamed(monkeypatch, params, streamed_rows("two classes", WEIGHT), (6,))
 
 
+@pytest.mark.few(2)
 @pytest.mark.usefixtures("devices_named_twice")
 @pytest.mark.parametrize("case", ["logistic", "sampled", "exact"])
 def test_several_devices(case):
@@ -113,6 +114,7 @@ def categories(n_levels):
     return np.column_stack([X, column]).astype(np.float32)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "params",
     [

@@ -41,7 +41,7 @@ def trained(X, y, weight=None, **params):
     return train({**given(**params), "device": TEST_DEVICE}, Dataset(X, y, weight))
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 @pytest.mark.more(3)
 @pytest.mark.parametrize("growth", GROWTH)
 def test_models_are_the_twins(growth):
@@ -67,6 +67,7 @@ def test_labels_of_any_size_and_weights(scale):
     assert to_xgboost_json(model.ensemble) == to_xgboost_json(twin)
 
 
+@pytest.mark.thorough
 def test_several_leaves_a_step_grow_the_same_trees():
     X, y = problem(missing=0)
     params = {**given(), **LOSSGUIDE, "grow_policy": "lossguide"}

@@ -59,6 +59,7 @@ def test_sets_of_categories(growth):
     assert any(tree.split_kind.any() for tree in model.ensemble.trees)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("growth", ["levels", "symmetric"])
 @pytest.mark.parametrize("scale", [1e-3, 1e12])
 def test_labels_of_any_size_and_weights(growth, scale):
@@ -69,6 +70,7 @@ def test_labels_of_any_size_and_weights(growth, scale):
     assert model.ensemble.trees[0].n_nodes > 1
 
 
+@pytest.mark.thorough
 def test_rounds_are_continued_as_they_would_have_gone_on():
     X, y = problem()
     given = own(device=TEST_DEVICE, random_state=5)

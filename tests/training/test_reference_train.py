@@ -51,6 +51,7 @@ def check(X, score, weight, **params):
     return want
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("objective", [SQUARED, LOGISTIC])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("max_bin", [16, 256])
@@ -62,7 +63,7 @@ def test_depths_bins_and_weights(objective, weighted, max_bin, max_depth):
     assert all(tree.depth.max() == max_depth for tree in model.trees[:1])
 
 
-@pytest.mark.few(5)
+@pytest.mark.few(3)
 @pytest.mark.more(6)
 @pytest.mark.parametrize("objective", [SQUARED, LOGISTIC])
 @pytest.mark.parametrize(
@@ -115,6 +116,7 @@ def test_unusual_data(kind):
     check(X, score, None, n_estimators=3, max_depth=4)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("kind", ["spread", "subnormal", "few", "small", "large"])
 def test_unusual_weights(kind):
     X, score, _ = rows(500)

@@ -60,7 +60,7 @@ def twin(params, y, weight=None):
     return train_reference(Parameters.from_dict(params), X, y, weight)
 
 
-@pytest.mark.few(5)
+@pytest.mark.few(3)
 @pytest.mark.more(9)
 @pytest.mark.parametrize("kind", [*SKETCHED, *LATER])
 def test_bits_are_those_of_the_twin(kind):
@@ -72,7 +72,7 @@ def test_bits_are_those_of_the_twin(kind):
 
 
 @pytest.mark.usefixtures("devices_named_twice")
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 @pytest.mark.more(8)
 @pytest.mark.parametrize("kind", SHARED)
 def test_bits_are_the_same_on_several_devices(kind):
@@ -94,6 +94,7 @@ def test_bits_are_the_same_in_pages_that_take_turns(monkeypatch, kind):
     assert model_of(monkeypatch, 3, data, params) == to_json(gbdt.train(params, data).ensemble)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("n_sketches", [1, 3, 5])
 def test_any_number_of_sketches(n_sketches):
     y = np.concatenate([TARGETS, TARGETS[:, ::-1] ** 2], axis=1)

@@ -40,6 +40,7 @@ def data():
 SOFTPROB = {"objective": "multi:softprob", "num_class": 3, "max_depth": 4}
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("name", "options"),
     [

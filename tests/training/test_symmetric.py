@@ -73,7 +73,7 @@ def twin(case):
     return train_reference(Parameters.from_dict(params), *data)
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 @pytest.mark.more(6)
 @pytest.mark.parametrize("case", CASES)
 def test_the_twins_model(case):
@@ -82,7 +82,7 @@ def test_the_twins_model(case):
     assert to_xgboost_json(found) == to_xgboost_json(twin(case))
 
 
-@pytest.mark.few(6)
+@pytest.mark.few(3)
 @pytest.mark.parametrize("case", CASES)
 def test_trees_are_tables(case):
     """Every level has one split; each table has as many leaves as its depth allows."""

@@ -66,7 +66,7 @@ def wanted(case, weighted):
     return params, dataset(X, label, own), twin
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 @pytest.mark.more(10)
 @pytest.mark.parametrize(("weighted", "pretence"), WAYS)
 @pytest.mark.parametrize("case", CASES)
@@ -85,7 +85,7 @@ def test_the_twins_model(case, weighted, pretence):
     assert_same_bits(margins, predict(twin, data.values), "margins")
 
 
-@pytest.mark.few(5)
+@pytest.mark.few(3)
 @pytest.mark.parametrize("case", CASES)
 def test_a_level_has_one_set(case):
     for tree in wanted(case, weighted=False)[2].trees:

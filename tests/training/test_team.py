@@ -111,6 +111,7 @@ def test_losses_of_the_users_own():
     assert set(seen) == {(N, N)}
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", ["normal", "lognormal", "gamma", "negative_binomial"])
 def test_distributions(name):
     label = np.abs(LABELS["number"][ORDER]) + np.float32(0.25)

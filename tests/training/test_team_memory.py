@@ -51,6 +51,7 @@ def close(found, wanted):
     assert [one.peak_bytes for one in found] == pytest.approx(wanted, rel=MISS)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("kind", ["array", "batches", "streamed", "watched", "sets"])
 def test_devices_of_a_process(rows, kind, monkeypatch):
     opened = []

@@ -59,6 +59,7 @@ def test_cross_validation_is_the_same():
     assert one == other
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("kind", "label", "more"),
     [

@@ -36,6 +36,7 @@ def trained_as_its_twin(params, label=Y):
     return ensemble
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("growth", GROWTH, ids=str)
 def test_a_learning_rate_of_0(growth):
     ensemble = trained_as_its_twin({"eta": 0, **growth})
@@ -97,7 +98,7 @@ SCORES = [
 ]  # fmt: skip
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("params", "label"), SCORES, ids=[str(p) for p, _ in SCORES])
 def test_a_starting_score_for_each_output(params, label):
     ensemble = trained_as_its_twin(params, label)

@@ -107,7 +107,7 @@ def twin_of(case):
     return params, train_reference(params, X, label, categorical_features=LEVELS)
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 @pytest.mark.more(4)
 @pytest.mark.parametrize("case", CASES)
 def test_sets_are_those_of_the_twin(case):

@@ -112,7 +112,7 @@ def trained(kind: str, **more):
     return gbdt.train({**PARAMS, **given, **more}, gbdt.Dataset(X, y, weight))
 
 
-@pytest.mark.few(6)
+@pytest.mark.few(3)
 @pytest.mark.more(8)
 @pytest.mark.parametrize("kind", KINDS)
 def test_bits_are_those_of_the_twin(kind):
@@ -230,6 +230,7 @@ def test_one_output_has_leaves_of_numbers():
     assert gbdt.train(PARAMS, gbdt.Dataset(X, y)).ensemble == plain.ensemble
 
 
+@pytest.mark.thorough
 def test_trees_of_too_many_rows_together_are_refused():
     params = {"objective": "multi:softprob", "num_class": 100, "max_depth": 3, "max_bin": 16}
     many = Parameters.from_dict({**params, "multi_strategy": "multi_output_tree"})
