@@ -7,7 +7,7 @@
 
 Counts come from sorted columns (``quantize``, ``columns``), from ranges of keys that the members of
 a team count (``column_counts``), or from quantile summaries (``summary_cuts``). The kernel ``cuts``
-of ``quantize.cl.mako`` follows the rules on a device, and ``rank_counts`` the second one where
+of ``quantize.cl.mako`` follows the rules on a device, and ``parted_cuts`` the second one where
 members of a team have the rows.
 """
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from pyopencl_gbdt.compat.xgboost import collective
 from pyopencl_gbdt.compat.xgboost.booster import Booster
@@ -15,16 +16,18 @@ from pyopencl_gbdt.compat.xgboost.callback import (
     EvaluationMonitor,
     TrainingCallback,
 )
-from pyopencl_gbdt.compat.xgboost.folds import Fold, folds_of
 from pyopencl_gbdt.compat.xgboost.keyword_arguments import named_arguments
 from pyopencl_gbdt.compat.xgboost.matrices import DMatrix
 from pyopencl_gbdt.compat.xgboost.metrics import Metric
 from pyopencl_gbdt.compat.xgboost.settings import Settings
 from pyopencl_gbdt.compat.xgboost.team_training import train_ranks
 from pyopencl_gbdt.errors import DataError, DataTypeError, ParameterError
+from pyopencl_gbdt.training.folds import given_folds, make_folds, query_folds
 
 #: A function of margins and a matrix that returns gradients and Hessians.
 PlainObj = Callable[[Any, DMatrix], Any]
+#: Training rows and test rows.
+Fold = tuple[DMatrix, DMatrix]
 
 
 @named_arguments
@@ -268,7 +271,7 @@ def cv(
         listed.append(EvaluationMonitor(period=period, show_stdv=show_stdv))
     if early_stopping_rounds:
         listed.append(EarlyStopping(rounds=early_stopping_rounds, maximize=maximize))
-    pairs: list[Fold] = folds_of(
+    pairs: list[Fold] = _folds_of(
         dtrain, nfold=nfold, stratified=stratified, folds=folds, seed=seed, shuffle=shuffle
     )
     packs = []
@@ -323,3 +326,39 @@ def _as_pandas(results: dict[str, list[float]]) -> Any:
     except ImportError:
         return results
     return pd.DataFrame.from_dict(results)
+
+
+def _folds_of(
+    dtrain: DMatrix, *, nfold: int, stratified: bool, folds: Any, seed: int, shuffle: bool
+) -> list[Fold]:
+    """Return the matrices of each fold; queries stay whole.
+
+    Raises
+    ------
+    ParameterError
+        If ``folds`` is no splitter and no list of pairs of rows.
+    """
+    how: dict[str, Any] = {"stratified": stratified, "shuffle": shuffle, "seed": seed}
+    offsets = dtrain.dataset().group_offsets
+    if folds is not None:
+        label = dtrain.get_label()
+        pairs = given_folds(folds, np.empty((dtrain.num_row(), 1), np.float32), label)
+    elif offsets is not None:
+        pairs = query_folds(offsets, nfold, **how)
+    else:
+        pairs = make_folds(dtrain.get_label(), nfold, **how)
+    return [(_part(dtrain, own), _part(dtrain, test)) for own, test in pairs]
+
+
+def _part(matrix: DMatrix, rows: npt.NDArray[np.int64]) -> DMatrix:
+    """Return some rows, with their queries."""
+    own = matrix.dataset()
+    if own.group_offsets is None:
+        return matrix.slice(rows)
+    chosen = own.slice(rows)
+    found = matrix.slice(rows, allow_groups=True)
+    assert chosen.group_offsets is not None
+    found.set_group(np.diff(chosen.group_offsets))
+    if chosen.weight is not None:
+        found.set_weight(chosen.weight)
+    return found
