@@ -4,6 +4,8 @@ null_device   records what the library asks a device to build and to launch
 workload      all of it, for a device with given capabilities
 prepared_fits  what of it trainings ask for
 problems      the trainings that exercise runs
+trainings     what each of these binds on paper, and its model beside the twin's
+cover         the fewest programs or trainings that show all that all of them show
 targets       GPUs that are not here: their capabilities and their compilers' names
 offline       the compilers of AMD, Intel and NVIDIA, by rows: registers, spills, local memory
 clang         for AMD's chips; comgr: AMD's own, in a process of its own (comgr_child)

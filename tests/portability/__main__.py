@@ -11,13 +11,12 @@ import contextlib
 import os
 import sys
 import threading
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 
-from tests.portability import arm, drivers, offline, targets
+from tests.portability import arm, drivers, offline, targets, timed
 from tests.portability.chroot import Chroot, chroot_of
 from tests.portability.debian import DebianError
 from tests.portability.matrix import Compiled, compile_all
@@ -37,14 +36,17 @@ _ROWS_HELP = (
 )
 PAGES = ROOT / "docs" / "portability"
 Work = Callable[[], Outcome]
+#: Processor seconds, by which a run begins with what is longest: of a chip that is whole, of
+#: others, of trials in another system, and of what these wait for.
+_WHOLE_CHIP, _CHIP, _LONG, _FIRST = 120, 30, 600, 3600
 #: What each row's compiler made for each chip.
 Results = dict[str, dict[str, list[Compiled]]]
 
 
 def _timed(work: Callable[[], Outcome]) -> Outcome:
-    start = time.perf_counter()
+    start = timed.spent()
     outcome = work()
-    outcome.seconds = time.perf_counter() - start
+    outcome.seconds = timed.spent() - start
     print(f"  {outcome.row:10} {outcome.name:28} {outcome.state}", file=sys.stderr, flush=True)
     return outcome
 
@@ -76,29 +78,30 @@ def _chips_of(row: str, named: list[str], every: bool) -> list[targets.Target]:
 
 
 def _works(
-    rows: list[str], named: list[str], every: bool, results: Results
-) -> list[tuple[bool, Work]]:
-    """Return what rows run, and whether it takes minutes: at the end it would leave cores idle."""
-    works: list[tuple[bool, Work]] = []
+    rows: list[str], named: list[str], every: bool, whole: bool, results: Results
+) -> list[tuple[int, Work]]:
+    """Return what rows run, and about how long: what is long at the end would leave cores idle."""
+    works: list[tuple[int, Work]] = []
     for row in rows:
         for setting in [setting for setting in SETTINGS if setting.row == row]:
-            slow = "Oclgrind" in setting.name or row in ("oclgrind", "intel-cpu")
-            works.append((slow, lambda s=setting: run_setting(s)))
-        works += [(True, lambda t=t: arm.run(t)) for t in arm.TRIALS if row == arm.ROW]
+            works.append((setting.seconds, lambda s=setting: run_setting(s, whole=whole)))
+        works += [(_LONG, lambda t=t: arm.run(t)) for t in arm.TRIALS if row == arm.ROW]
         chips = _chips_of(row, named, every)
-        works += [(t.whole, lambda t=t: _chip(t, results, every)) for t in chips]
+        for chip in chips:
+            seconds = _WHOLE_CHIP if chip.whole or every else _CHIP
+            works.append((seconds, lambda t=chip: _chip(t, results, every)))
     return works
 
 
-def _run(works: list[tuple[bool, Work]], jobs: int) -> list[Outcome]:
-    """Run so many works at a time, slow ones first; return their outcomes in the given order."""
+def _run(works: list[tuple[int, Work]], jobs: int) -> list[Outcome]:
+    """Run so many works at a time, the longest first; return their outcomes in the given order."""
     with ThreadPoolExecutor(jobs) as pool:
-        order = sorted(range(len(works)), key=lambda k: not works[k][0])
+        order = sorted(range(len(works)), key=lambda k: -works[k][0])
         started = {k: pool.submit(_timed, works[k][1]) for k in order}
         return [started[k].result() for k in range(len(works))]
 
 
-def _works_in_chroot(rows: list[str], debian: Chroot) -> list[tuple[bool, Work]]:
+def _works_in_chroot(rows: list[str], debian: Chroot) -> list[tuple[int, Work]]:
     """Return what the rows of ``drivers`` run: the first fills a Debian, the others wait for it."""
     lock = threading.Lock()
     fill = cache(lambda: drivers.filled(rows[0], debian))
@@ -114,7 +117,7 @@ def _works_in_chroot(rows: list[str], debian: Chroot) -> list[tuple[bool, Work]]
         return trial.run(debian)
 
     trials = [trial for trial in drivers.TRIALS if trial.row in rows]
-    return [(True, filled), *((True, lambda t=t: run(t)) for t in trials)]
+    return [(_FIRST, filled), *((_LONG, lambda t=t: run(t)) for t in trials)]
 
 
 def main(words: list[str] | None = None) -> int:
@@ -123,6 +126,9 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--suite", action="store_true", help="also run all tests, on PoCL")
     parser.add_argument("--strict", action="store_true", help="what is skipped is a failure")
     parser.add_argument("--every", action="store_true", help="all programs for all chips")
+    parser.add_argument(
+        "--whole", action="store_true", help="trainings of runtimes whose kernels others show, too"
+    )
     parser.add_argument(
         "--chips", nargs="+", default=[], metavar="CHIP", help="those of the rows, such as gfx942"
     )
@@ -148,6 +154,7 @@ def main(words: list[str] | None = None) -> int:
         [row for row in (*ROWS, *DOWNLOADED) if row in wanted],
         args.chips,
         args.every or args.write_docs,
+        args.whole,
         results,
     )
     in_chroot = [row for row in IN_CHROOT if row in wanted]

@@ -12,9 +12,7 @@ import itertools
 import json
 import re
 import sys
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
-from functools import partial
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 from unittest.mock import patch
 
@@ -24,7 +22,7 @@ import numpy.typing as npt
 from pyopencl_gbdt import primitives
 from pyopencl_gbdt.categories.ordered_statistics import OrderedStatistics
 from pyopencl_gbdt.data.dataset import Dataset
-from pyopencl_gbdt.device import Device, choose, open_device, runnable
+from pyopencl_gbdt.device import Capabilities, Device, open_device, runnable
 from pyopencl_gbdt.device.limited_device import PRETENCES
 from pyopencl_gbdt.doctor.primitive_cases import RESULTS
 from pyopencl_gbdt.doctor.samples import SampleElements
@@ -32,11 +30,8 @@ from pyopencl_gbdt.errors import DeviceError
 from pyopencl_gbdt.evaluation.auc import Curves
 from pyopencl_gbdt.evaluation.mean_loss import MeanLoss
 from pyopencl_gbdt.metrics import get_metric, row_loss_of
-from pyopencl_gbdt.model import Ensemble, to_xgboost_json
-from pyopencl_gbdt.model.leaf_kinds import with_vectors
+from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.numerics.random_numbers import drawn_order
-from pyopencl_gbdt.objectives import get_objective
-from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.prediction import predict_codes, predict_sparse
 from pyopencl_gbdt.prediction.contributions import sums
 from pyopencl_gbdt.prediction.contributions.kinds import Kind
@@ -44,14 +39,15 @@ from pyopencl_gbdt.prediction.contributions.path_factors import path_factors
 from pyopencl_gbdt.prediction.margins import predict_margins
 from pyopencl_gbdt.prediction.on_host import trees_of
 from pyopencl_gbdt.prediction.walk_cells import margins_of_cells
-from pyopencl_gbdt.training.continuing import start_of
-from pyopencl_gbdt.training.fit import Fit
 from tests.compare import assert_same_bits
 from tests.device.vocabulary import strip_comments
 from tests.doctor.twins import TWINS
+from tests.portability import cover, timed, trainings
 from tests.portability.many_tasks import of_several_units, small_tasks
+from tests.portability.null_device import NullDevice
 from tests.portability.other_metrics import other_metric_checks
-from tests.portability.problems import EVERY_HISTOGRAM, OTHERS, Problem, present, problem
+from tests.portability.problems import EVERY_HISTOGRAM, present, problem
+from tests.portability.trainings import bytes_of
 from tests.portability.workload import everything
 from tests.primitives.samples import cuts, elements
 from tests.reference import ordered_statistics as statistics_twin
@@ -62,29 +58,26 @@ from tests.reference import segmented_scan as segmented_twin
 from tests.reference import walk_cells as walk_cells_twin
 from tests.reference.auc import area_words
 from tests.reference.mean_loss import sum_words
-from tests.reference.train import train_reference
 from tests.steps.evaluated import evaluated, weights_of
 from tests.steps.evaluated import run as run_metric
-from tests.switch_depth import switch_depth
 
 #: Elements of a primitive: edges of a work-group of 256 and of a tile of 4096.
 SIZES = {"tiny": (257, 700), "full": (1, 255, 257, 4097, 20_011)}
-#: Depths down to which entries stay in the data's order, see ``growth/interleaved.py``.
-_DEPTHS = {
-    "tiny": {"exact": (0, 1), "approx": (1,)},
-    "full": {"exact": (0, 1), "approx": (0, 1)},
-}
+#: What is scanned: a type of the elements, and an operation.
+SCANNED = ((np.int64, "sum"), (np.float32, "sum"), (np.float32, "max"), (np.int32, "min"))
+#: The trainings whose models predict.
+PREDICTED = (*EVERY_HISTOGRAM, "symmetric")
 #: A name, and the result with what it has to be.
 Check = tuple[str, Any]
-#: What ``--part`` runs; ``few`` is all but for one training of each kind, and ``half`` every second
-#: one of ``training``.
-PARTS = ("all", "few", "training", "half", "fits", "programs", "known")
+#: What ``--part`` runs: ``widths`` is what a sub-group's size can change, but for trainings one of
+#: each kind; ``half`` is every second one of ``training``.
+PARTS = ("all", "widths", "training", "half", "fits", "programs", "known")
+Scanned = Sequence[tuple[type, str]]
 
 
-def primitive_checks(device: Device, size: str) -> Iterator[Check]:
-    """Yield (name, function that fails) for every primitive, runnable variant and size."""
+def primitive_checks(device: Device, size: str, scanned: Scanned = SCANNED) -> Iterator[Check]:
+    """Yield a check of every primitive, runnable variant and size."""
     rng = np.random.default_rng(11)
-    scanned = [(np.int64, "sum"), (np.float32, "sum"), (np.float32, "max"), (np.int32, "min")]
 
     def cases(kernel: str) -> Iterator[tuple[int, Any]]:
         return itertools.product(SIZES[size], runnable(kernel, device.caps))
@@ -133,70 +126,81 @@ def primitive_checks(device: Device, size: str) -> Iterator[Check]:
     yield "totals of levels", (made.totals(levels, 9).get(), np.array(totals, np.uint32))
 
 
-def _trained(
-    device: Device, p: Problem, data: Dataset, twin: Ensemble, histogram: str = "auto"
-) -> tuple[Any, ...]:
-    """Train on a device; return the bytes of the model and of its twin."""
-    params = Parameters.from_dict({**p.params, "histogram": histogram})
-    objective = get_objective(params.objective, params)
-    fit = Fit(device, params, objective, data, start_of(twin.base_margin))
-    trees = fit.run(params.n_estimators)
-    if fit.parts.nodes.has_vectors:
-        trees = with_vectors(trees, twin.n_outputs, twin.n_parallel) or trees
-    model = replace(twin, trees=trees)
-    return tuple(_bytes(to_xgboost_json(m)) for m in (model, twin))
-
-
-def fit_checks(device: Device, size: str) -> Iterator[Check]:
-    """Yield a check of the model of one training of each kind."""
-    for name in ("logistic", "sparse", "categories", "exact", "symmetric", "classes", "tiled"):
-        p = problem(size, "logistic" if name == "sparse" else name)
-        given = p.label, p.weight
-        twin = train_reference(Parameters.from_dict(p.params), p.values, *given, **p.extra)
-        values = present(p.values) if name == "sparse" else p.values
-        data = Dataset(values, *given, **p.extra)
-        yield f"training {name}: model", _trained(device, p, data, twin)
+def fit_checks(
+    device: Device, size: str, counts: trainings.Counts | None = None
+) -> Iterator[Check]:
+    """Yield a check of one training of each kind, or of those that bind all that counts."""
+    some = trainings.of_kinds(device.caps)
+    if counts is not None:
+        some = trainings.fewest(size, device.caps, some, counts)
+    for training in some:
+        p = problem(size, training.name, device.caps.kind)
+        twin = trainings.twin_of(p)
+        for way in ("", " of sparse values") if training.name == "logistic" else ("",):
+            data = Dataset(present(p.values) if way else p.values, p.label, p.weight, **p.extra)
+            got = trainings.models(device, training, p, data, twin)
+            yield f"training {training.name}{way}: model", got
 
 
 def training_checks(
-    device: Device, size: str, names: Iterable[str] = (*EVERY_HISTOGRAM, *OTHERS)
+    device: Device, size: str, names: Iterable[str] = trainings.NAMES, whole: bool = True
 ) -> Iterator[Check]:
-    """Yield a check of models, for some of them of every histogram variant, and of predictions."""
-    every, chosen = runnable("histogram", device.caps), [choose("histogram", device.caps)]
+    """Yield a check of models, for some of them of every histogram variant, and of predictions.
+
+    Unless they are to be whole, trainings are left out whose kernels, with their options, others
+    have too.
+    """
+    some = trainings.trainings(size, device.caps, names)
+    if not whole:
+        some = trainings.fewest(size, device.caps, some)
     codes: dict[tuple[Any, ...], Any] = {}  # most trainings have the same values
-    for name in names:
-        p = problem(size, name)
-        given = p.values, p.label, p.weight
-        twin = train_reference(Parameters.from_dict(p.params), *given, **p.extra)
-        data = Dataset(*given, **p.extra)
+    for name, ways in itertools.groupby(some, key=lambda training: training.name):
+        p = problem(size, name, device.caps.kind)
+        twin, data = trainings.twin_of(p), Dataset(p.values, p.label, p.weight, **p.extra)
         rows = p.values.tobytes(), None if p.weight is None else p.weight.tobytes()
         key = (*rows, tuple(p.extra.get("categorical_features", ())))
         data.kept = codes.get(key)
-        depths = _DEPTHS[size].get(p.params.get("tree_method", ""), (0,))
-        variants = every if name in EVERY_HISTOGRAM else chosen
-        for variant, depth in itertools.product(variants, depths):
-            with switch_depth(device.caps, depth, 64):
-                check = _trained(device, p, data, twin, variant.name)
-            way = f"{variant.name}, depth {depth}" if len(depths) > 1 else variant.name
-            yield f"training {name} {way}: model", check
+        for training in ways:
+            check = trainings.models(device, training, p, data, twin)
+            yield f"training {name} {training.way}: model", check
         codes.setdefault(key, data.kept)
-        if name in (*EVERY_HISTOGRAM, "symmetric"):
-            wanted = predict_twin.predict(twin, p.values)
-            margins = predict_margins(twin, p.values, device)
-            yield f"training {name}: predictions", (margins, wanted)
-            with patch.multiple(predict_codes, _LEAST_ROWS=0, _LEAST_STEPS=0):  # on CPUs
-                margins = predict_margins(twin, p.values, device)
-            yield f"training {name}: predictions by codes", (margins, wanted)
-            rows, features, cells = p.values[:200], [0, 1], p.values[:40, :2]
-            pieces = margins_of_cells(device, twin, rows, features, cells, (0, twin.n_rounds))
-            margins = np.concatenate([own for _, own in pieces], axis=2)
-            changed = walk_cells_twin.walk_cells(twin, rows, features, cells)
-            yield f"training {name}: predictions of cells", (margins, changed)
-            yield from contribution_checks(device, name, twin, p.values)
-            for way in (True, False):  # to gather columns, and to search them
-                with patch.object(predict_sparse, "gathers", lambda *_, way=way: way):
-                    margins = predict_margins(twin, present(p.values), device)
-                yield f"training {name}: sparse predictions {way}", (margins, wanted)
+    for name in predicted(device.caps, size, whole):
+        yield from prediction_checks(device, size, name)
+
+
+def predicted(caps: Capabilities, size: str, whole: bool) -> Sequence[str]:
+    """Return the trainings whose models predict: all, or those that bind all kernels."""
+    if whole:
+        return PREDICTED
+    facts = {}
+    for name in PREDICTED:
+        device = NullDevice(caps)
+        for _ in prediction_checks(device, size, name):
+            pass
+        facts[name] = cover.bound(device.built.values())
+    return cover.cover(facts, PREDICTED[::-1])
+
+
+def prediction_checks(device: Device, size: str, name: str) -> Iterator[Check]:
+    """Yield a check of every way to predict by a training's model, and of its contributions."""
+    p = problem(size, name, device.caps.kind)
+    twin = trainings.twin_of(p)
+    wanted = predict_twin.predict(twin, p.values)
+    margins = predict_margins(twin, p.values, device)
+    yield f"training {name}: predictions", (margins, wanted)
+    with patch.multiple(predict_codes, _LEAST_ROWS=0, _LEAST_STEPS=0):  # on CPUs
+        margins = predict_margins(twin, p.values, device)
+    yield f"training {name}: predictions by codes", (margins, wanted)
+    rows, features, cells = p.values[:200], [0, 1], p.values[:40, :2]
+    pieces = margins_of_cells(device, twin, rows, features, cells, (0, twin.n_rounds))
+    margins = np.concatenate([own for _, own in pieces], axis=2)
+    changed = walk_cells_twin.walk_cells(twin, rows, features, cells)
+    yield f"training {name}: predictions of cells", (margins, changed)
+    yield from contribution_checks(device, name, twin, p.values)
+    for way in (True, False):  # to gather columns, and to search them
+        with patch.object(predict_sparse, "gathers", lambda *_, way=way: way):
+            margins = predict_margins(twin, present(p.values), device)
+        yield f"training {name}: sparse predictions {way}", (margins, wanted)
 
 
 def contribution_checks(
@@ -227,10 +231,6 @@ def metric_checks(device: Device, size: str) -> Iterator[Check]:
             for at, words in enumerate(run_metric(curves)[:, :4]):
                 twin = area_words(curves.curves[at], rounded, label, weight)
                 yield f"{curves.curves[at]} {n} {kind}", (words, twin)
-
-
-def _bytes(text: str) -> npt.NDArray[np.uint8]:
-    return np.frombuffer(text.encode(), np.uint8)
 
 
 def program_complaints(device: Device, pretend: str) -> list[str]:
@@ -276,7 +276,7 @@ def program_checks(device: Device) -> Iterator[Check]:
             complaint = ""
         except DeviceError as error:
             complaint = str(error)
-        yield f"{built.name} does not build: {complaint}", (_bytes(complaint), _bytes(""))
+        yield f"{built.name} does not build: {complaint}", (bytes_of(complaint), bytes_of(""))
 
 
 def known_checks(device: Device) -> Iterator[Check]:
@@ -286,7 +286,7 @@ def known_checks(device: Device) -> Iterator[Check]:
     with patch("pyopencl_gbdt.training.open_fit.open_device", lambda spec, **options: device):
         for name, wanted in known.EXPECTED.items():
             got = known.digest(name)
-            yield f"known bytes of {name}", tuple(_bytes(text) for text in (got, wanted))
+            yield f"known bytes of {name}", tuple(bytes_of(text) for text in (got, wanted))
 
 
 def has_many_tasks(size: str, pretend: str) -> bool:
@@ -294,22 +294,31 @@ def has_many_tasks(size: str, pretend: str) -> bool:
     return size == "tiny" and not pretend
 
 
-def run(device: Device, size: str, pretend: str, part: str = "all") -> dict[str, Any]:
+def checks_of(device: Device, size: str, part: str, whole: bool) -> list[Iterator[Check]]:
+    """Return the checks of a part; see ``PARTS``."""
+    if part in ("programs", "known"):
+        return [program_checks(device) if part == "programs" else known_checks(device)]
+    if part in ("fits", "widths"):
+        counts = cover.with_barriers if part == "widths" and not whole else None
+        checks = [fit_checks(device, size, counts)]
+    else:
+        names = trainings.HALF if part == "half" else trainings.NAMES
+        checks = [training_checks(device, size, names, whole)]
+    if part in ("all", "widths"):
+        scanned = SCANNED[:1] if part == "widths" and not whole else SCANNED
+        checks.insert(0, primitive_checks(device, size, scanned))
+        checks += [metric_checks(device, size), other_metric_checks(device, SIZES[size])]
+    return checks if size == "tiny" else [*checks, known_checks(device)]
+
+
+def run(
+    device: Device, size: str, pretend: str, part: str = "all", whole: bool = True
+) -> dict[str, Any]:
     """Run everything, or one part; never raises for a check that fails."""
     n_checks, failures = 0, []
     tasks = small_tasks() if has_many_tasks(size, pretend) else contextlib.nullcontext()
-    trainings = fit_checks if part in ("few", "fits") else training_checks
-    if part == "half":
-        trainings = partial(training_checks, names=(*EVERY_HISTOGRAM, *list(OTHERS)[::2]))
-    alone = {"programs": program_checks, "known": known_checks}
-    checks = [alone[part](device) if part in alone else trainings(device, size)]
-    if part in ("all", "few"):
-        checks.insert(0, primitive_checks(device, size))
-        checks += [metric_checks(device, size), other_metric_checks(device, SIZES[size])]
-    if size == "full" and part not in alone:
-        checks.append(known_checks(device))
     with tasks:
-        for name, (got, wanted) in itertools.chain(*checks):
+        for name, (got, wanted) in itertools.chain(*checks_of(device, size, part, whole)):
             n_checks += 1
             try:
                 assert_same_bits(got, wanted, name)
@@ -322,6 +331,7 @@ def run(device: Device, size: str, pretend: str, part: str = "all") -> dict[str,
         "checks": n_checks,
         "failures": failures,
         "sub_group": sub_group_size(device) if device.caps.api == "opencl" else 0,
+        "seconds": timed.spent(),
     }
 
 
@@ -331,13 +341,14 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--size", choices=sorted(SIZES), default="full")
     parser.add_argument("--pretend", choices=["", *sorted(PRETENCES)], default="")
     parser.add_argument("--part", choices=PARTS, default="all")
+    parser.add_argument("--whole", action="store_true", help="also what others show too")
     args = parser.parse_args(words)
     device = open_device(args.device)
     if args.pretend:
         device.caps = PRETENCES[args.pretend](device.caps)
     if has_many_tasks(args.size, args.pretend):
         device.caps = of_several_units(device.caps)
-    result = run(device, args.size, args.pretend, args.part)
+    result = run(device, args.size, args.pretend, args.part, args.whole)
     print(json.dumps(result))
     return bool(result["failures"])
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from pyopencl_gbdt.device.render import source_folder
 from pyopencl_gbdt.device.variants import TABLE
+from tests.portability import cover
 from tests.portability.null_device import FOR_CPUS, Built
 from tests.portability.offline import COMPILERS
 from tests.portability.targets import Target
@@ -92,31 +92,23 @@ def longest(built: Iterable[Built]) -> list[Built]:
 def telling(built: Iterable[Built]) -> list[Built]:
     """Return programs that show each kernel, and each value of each parameter, of a template.
 
-    Longer sources, which have more branches, come first; a program is left out if all that it
-    shows is in those before it. Of those that are left, the shortest first, one goes if the others
-    show all that it shows, but for the longest of each template.
+    Among them is the longest of each template, which takes most registers. Of kernels that no GPU
+    gets, which have to compile and may spill, they show each kernel alone: compilers of GPUs take
+    as long for the programs that grow whole trees on CPUs as for a quarter of all others.
     """
-    found: list[Built] = []
-    seen: set[tuple[object, ...]] = set()
-    for one in sorted(built, key=lambda one: len(one.source("opencl")), reverse=True):
-        if not _shown(one) <= seen:
-            found.append(one)
-        seen |= _shown(one)
-    longest_of = {one.template: one for one in reversed(found)}
-    times = Counter(fact for one in found for fact in _shown(one))
-    kept = []
-    for one in reversed(found):
-        if one is not longest_of[one.template] and all(times[fact] > 1 for fact in _shown(one)):
-            times.subtract(_shown(one))
-        else:
-            kept.append(one)
-    return kept[::-1]
+    every = list(built)
+    lengths = [len(one.source("opencl")) for one in every]
+    shown = {at: _shown(one) for at, one in enumerate(every)}
+    dearest_first = sorted(shown, key=lambda at: -lengths[at])
+    longest_of = {every[at].template: at for at in reversed(dearest_first)}
+    kept = {at for at in longest_of.values() if every[at].label != FOR_CPUS}
+    return [every[at] for at in cover.cover(shown, dearest_first, kept)]
 
 
-def _shown(one: Built) -> set[tuple[object, ...]]:
-    """Return the kernels of a program and the values of its parameters, with its template."""
-    values = {("wg_size", one.wg_size), *one.params.items(), *((k, "") for k in one.kernels)}
-    return {(one.template, *value) for value in values}
+def _shown(one: Built) -> set[cover.Fact]:
+    if one.label == FOR_CPUS:
+        return {(one.template, kernel) for kernel in one.kernels}
+    return cover.shown(one)
 
 
 def compile_all(target: Target, *, every: bool = False) -> tuple[list[Compiled], list[str]]:

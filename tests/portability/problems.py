@@ -13,7 +13,7 @@ from pyopencl_gbdt.data.arrays.sparse import SparseMatrix
 F32 = npt.NDArray[np.float32]
 #: Rows, features, trees and depth of a training. A simulator looks for races within a kernel, which
 #: the first tree shows; one with margins that differ shows the rest.
-SHAPES = {"tiny": (300, 3, 1, 3), "full": (1500, 6, 2, 5)}
+SHAPES = {"tiny": (300, 3, 1, 2), "full": (1500, 6, 2, 5)}
 _TWO_TREES = {"classes", "ordered, symmetric", "drawn by gradient, few leaves"}
 _LEAF_WISE = {"grow_policy": "lossguide", "max_leaves": 7}
 _GROUPS = {"interaction_constraints": [[0, 1], [1, 2]]}
@@ -45,7 +45,6 @@ OTHERS: dict[str, dict[str, Any]] = {
         **_CLASSES, **_LEAF_WISE, "multi_strategy": "multi_output_tree", "subsample": 0.7,
         "leaf_estimation_iterations": 2,
     },
-    # nodes enough that CPUs select the quantiles of whole leaves
     "vectors, quantiles": {
         "objective": "reg:quantileerror", "quantile_alpha": [0.1, 0.4, 0.6, 0.8],
         "multi_strategy": "multi_output_tree",
@@ -109,28 +108,20 @@ OTHERS: dict[str, dict[str, Any]] = {
     "distribution": {"objective": "dist:gamma"},
     "distribution of counts": {"objective": "dist:negative_binomial"},
 }  # fmt: skip
-#: What is cut where a simulator runs every work-item: as many branches, fewer nodes.
-_SHALLOW = {
-    "constrained forest of classes",
-    "constrained symmetric forest",
-    "ordered classes",
-    "classes",
-    "heavy",
-    "absolute error",
-    "exact",
-    "approx, global",
-    "categories",
-    "categories, level by level of symmetric trees",
-    "categories, leaf by leaf",
-    "categories, vectors",
-    "tiled, leaf by leaf",
-    "exact, leaf by leaf",
-    "approx, local",
-    "quantiles",
-    "sketches",
-    "vectors",
+#: Where a simulator runs every work-item, few trainings go one level deeper, and leaf by leaf there
+#: are few leaves: as many branches, fewer nodes.
+_DEEPER = {
+    "logistic",
+    "drawn by gradient, few leaves",
+    "noise, symmetric",
+    "symmetric",
+    "tiled",
 }
-_FEW_LEAVES = 4
+#: Nodes enough that CPUs select the quantiles of whole leaves; GPUs would simulate minutes.
+_DEEPER_ON_CPUS = {"vectors, quantiles"}
+#: Forests otherwise, and on CPUs.
+_ONE_TREE = {"categories, vectors", "sketches", "vectors, steps"}
+_FEW_LEAVES = 3
 _WEIGHTED = ("logistic", "goss, leaf by leaf", "quantiles", "aft")
 
 
@@ -154,8 +145,8 @@ def present(values: F32) -> SparseMatrix:
     )
 
 
-def problem(size: str, name: str) -> Problem:
-    """Return a training of ``EVERY_HISTOGRAM`` or ``OTHERS``."""
+def problem(size: str, name: str, kind: str = "gpu") -> Problem:
+    """Return a training of ``EVERY_HISTOGRAM`` or ``OTHERS`` for a kind of device."""
     n, features, trees, depth = SHAPES[size]
     rng = np.random.default_rng(5)
     values = rng.standard_normal((n, features)).astype(np.float32)
@@ -167,8 +158,10 @@ def problem(size: str, name: str) -> Problem:
     params |= {**EVERY_HISTOGRAM, **OTHERS}[name]
     if params.get("tree_method") == "exact":
         del params["max_bin"]  # there is one for every value
-    if size == "tiny" and name in _SHALLOW:
-        params["max_depth"] = 2
+    if size == "tiny" and (name in _DEEPER or (kind == "cpu" and name in _DEEPER_ON_CPUS)):
+        params["max_depth"] += 1
+    if size == "tiny" and kind != "cpu" and name in _ONE_TREE:
+        params["num_parallel_tree"] = 1
     if size == "tiny" and "max_leaves" in params:
         params["max_leaves"] = _FEW_LEAVES
     label = _label(params.get("objective", ""), signal).astype(np.float32)

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pyopencl_gbdt.messages import pip_install
+from tests.portability import timed
 
 ROOT = Path(__file__).resolve().parents[2]
 _POCL, _INTEL, _OCLGRIND = "portable computing language", "intel(r) opencl", "oclgrind"
@@ -47,6 +48,8 @@ class Setting:
         Local memory that the device must report; 0 for any.
     races : bool
         Whether Oclgrind's log is asked for, and must be empty.
+    seconds : int
+        About what it takes of a processor: a run begins with what is longest.
     """
 
     row: str
@@ -59,6 +62,7 @@ class Setting:
     sub_group: int = 0
     local_bytes: int = 0
     races: bool = False
+    seconds: int = 30
 
 
 @dataclass
@@ -70,7 +74,7 @@ class Outcome:
     detail: str = ""
     failures: list[str] = field(default_factory=list)
     skipped: str = ""
-    seconds: float = 0.0
+    seconds: float = 0.0  # of the processor
 
     @property
     def state(self) -> str:
@@ -88,20 +92,28 @@ def _sub_groups(n: int) -> dict[str, str]:
 
 SETTINGS: tuple[Setting, ...] = (
     # A second compiler of what Intel's runtime trains whole.
-    Setting("pocl", "kernels of GPUs", _POCL, part="half"),
+    Setting("pocl", "kernels of GPUs", _POCL, part="half", seconds=90),
     # Tests marked ``intel`` train each loss and each setting by kernels of CPUs.
     Setting("intel-cpu", "kernels of CPUs", _INTEL, pretend="", part="fits"),
-    # What needs a wide sub-group fails with a narrow one, so the other gets fewer trainings.
-    Setting("intel-cpu", "sub-groups of 8", _INTEL, variables=_sub_groups(8), sub_group=8),
+    # What needs a wide sub-group fails with a narrow one: the other gets what a width can change.
     Setting(
-        "intel-cpu", "sub-groups of 64, 32 KiB", _INTEL, part="few",
-        variables=_sub_groups(64) | _LOCAL_32, sub_group=64, local_bytes=_32_KIB,
+        "intel-cpu", "sub-groups of 8", _INTEL, variables=_sub_groups(8), sub_group=8, seconds=100
     ),
-    Setting("oclgrind", "kernels of GPUs, races", _OCLGRIND, size="tiny", races=True),
-    Setting("oclgrind", "kernels of CPUs, races", _OCLGRIND, "tiny", "", "training", races=True),
+    Setting(
+        "intel-cpu", "sub-groups of 64, 32 KiB", _INTEL, part="widths",
+        variables=_sub_groups(64) | _LOCAL_32, sub_group=64, local_bytes=_32_KIB,
+        seconds=150,
+    ),
+    Setting("oclgrind", "kernels of GPUs, races", _OCLGRIND, "tiny", races=True, seconds=180),
+    Setting(
+        "oclgrind", "kernels of CPUs, races", _OCLGRIND, "tiny", "", "training", races=True,
+        seconds=60,
+    ),
     # But for some of histogram_banks, programs of the baseline are those of other GPUs. They are
     # compiled with SUMS_BY_WORDS.
-    Setting("baseline", "PoCL", _POCL, pretend="baseline", part="fits", local_bytes=_32_KIB),
+    Setting(
+        "baseline", "PoCL", _POCL, pretend="baseline", part="fits", local_bytes=_32_KIB, seconds=60
+    ),
     Setting(
         "baseline", "Intel, 32 KiB enforced", _INTEL, pretend="baseline", part="fits",
         variables=_LOCAL_32, local_bytes=_32_KIB,
@@ -120,8 +132,11 @@ def missing(device: str) -> str:
     return ""
 
 
-def run_setting(setting: Setting, root: Path = ROOT) -> Outcome:
-    """Run ``exercise`` of a checkout as a setting asks; no cache is shared with other runs."""
+def run_setting(setting: Setting, root: Path = ROOT, *, whole: bool = False) -> Outcome:
+    """Run ``exercise`` of a checkout as a setting asks; no cache is shared with other runs.
+
+    Unless it is to be whole, what others of the setting show is left out.
+    """
     outcome = Outcome(setting.row, setting.name, skipped=missing(setting.device))
     if outcome.skipped:
         return outcome
@@ -138,12 +153,10 @@ def run_setting(setting: Setting, root: Path = ROOT) -> Outcome:
             variables |= {"OCLGRIND_DATA_RACES": "1", "OCLGRIND_LOG": str(log)}
         words = [sys.executable, "-m", "tests.portability.exercise", "--device", setting.device]
         words += ["--size", setting.size, "--pretend", setting.pretend, "--part", setting.part]
+        words += ["--whole"] if whole else []
         done: subprocess.CompletedProcess[str] | None
         try:
-            done = subprocess.run(
-                words, cwd=root, env=variables, capture_output=True, text=True, check=False,
-                timeout=_TIMEOUT_S,
-            )  # fmt: skip
+            done = timed.completed(words, root, variables, _TIMEOUT_S)
         except subprocess.TimeoutExpired:
             done = None
         text = log.read_text(encoding="utf-8", errors="replace") if log.is_file() else ""

@@ -32,7 +32,7 @@ _TITLES = {
 def outcome_table(outcomes: Sequence[Outcome]) -> str:
     """The table of the matrix, one line a setting or chip."""
     rows = [(o.row, o.name, o.state, f"{o.seconds:.0f} s", o.skipped or o.detail) for o in outcomes]
-    heads = ("row", "setting or chip", "state", "time", "")
+    heads = ("row", "setting or chip", "state", "processor", "")
     widths = [max(len(str(row[i])) for row in (*rows, heads)) for i in range(4)]
     lines = [
         "  ".join(str(cell).ljust(width) for cell, width in zip(row, [*widths, 0], strict=True))

@@ -31,6 +31,6 @@ def test_a_work_item_selects_a_leafs_quantile():
     """There are nodes enough for the units that are pretended."""
     caps = replace(baseline(targets.AMD[0].caps), compute_units=1)
     assert of_several_units(caps).compute_units == UNITS
-    params = problem("tiny", "vectors, quantiles").params
+    params = problem("tiny", "vectors, quantiles", "cpu").params
     n_nodes = len(params["quantile_alpha"]) * (2 ** (params["max_depth"] + 1) - 1)
     assert n_nodes >= LEAST_NODES * UNITS

@@ -80,14 +80,15 @@ def test_a_whole_chip_gets_every_kernel_and_every_value_of_a_parameter(everythin
     built = list(everything["gfx906"].built.values())
 
     def shown(some):
-        values = {(b.template, *pair) for b in some for pair in b.params.items()}
+        of_gpus = [b for b in some if b.label != FOR_CPUS]
+        values = {(b.template, *pair) for b in of_gpus for pair in b.params.items()}
         kernels = {(b.template, kernel) for b in some for kernel in b.kernels}
-        return values | kernels | {(b.template, b.wg_size) for b in some}
+        return values | kernels | {(b.template, b.wg_size) for b in of_gpus}
 
     few = matrix.telling(built)
     assert shown(few) == shown(built)
-    assert len(few) < 0.75 * len(built)
-    for template in {b.template for b in built}:
+    assert len(few) < 0.6 * len(built)
+    for template in {b.template for b in built if b.label != FOR_CPUS}:
         lengths = [
             max(len(b.source("opencl")) for b in some if b.template == template)
             for some in (few, built)

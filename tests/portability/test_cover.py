@@ -1,0 +1,131 @@
+"""What a run of the matrix leaves out, others of the run show."""
+
+import subprocess
+import sys
+from contextlib import nullcontext
+from dataclasses import replace
+
+import pytest
+
+from pyopencl_gbdt.device.capabilities import HOST_CORES
+from tests.portability import cover, exercise, runtimes, targets, timed, trainings
+from tests.portability.many_tasks import of_several_units, small_tasks
+from tests.portability.null_device import NullDevice
+
+pytestmark = pytest.mark.thorough
+GPU = targets.AMD[0].caps
+CAPS = {
+    "gpu": GPU,
+    "cpu": of_several_units(replace(GPU, kind="cpu", compute_units=2, **HOST_CORES)),
+}
+FACTS = {"a": {1, 2, 3}, "b": {1, 2}, "c": {3, 4}, "d": {2}}
+
+
+@pytest.mark.parametrize(
+    ("dearest_first", "kept", "wanted"),
+    [("abcd", "", ["b", "c"]), ("dcba", "", ["a", "c"]), ("abcd", "a", ["a", "c"])],
+)
+def test_the_dearest_are_left_out_unless_they_are_kept(dearest_first, kept, wanted):
+    assert cover.cover(FACTS, list(dearest_first), kept) == wanted
+
+
+@pytest.mark.parametrize(
+    ("size", "device", "names"),
+    [
+        ("tiny", "gpu", trainings.NAMES),
+        ("tiny", "cpu", trainings.NAMES),
+        ("full", "gpu", trainings.HALF),
+    ],
+)
+def test_fewer_trainings_bind_every_kernel_with_every_option(size, device, names):
+    caps = CAPS[device]
+    with small_tasks() if device == "cpu" else nullcontext():
+        every = trainings.trainings(size, caps, names)
+        few = trainings.fewest(size, caps, every)
+        bound = {one: cover.bound(trainings.on_paper(size, one, caps)) for one in every}
+    assert set().union(*map(bound.get, few)) == set().union(*bound.values())
+    assert len(few) <= 0.75 * len(every)
+
+
+def test_one_training_of_a_kind_binds_every_kernel_with_barriers():
+    every = trainings.of_kinds(GPU)
+    few = trainings.fewest("full", GPU, every, cover.with_barriers)
+
+    def bound(some):
+        return {
+            kernel
+            for one in some
+            for kernel in cover.with_barriers(trainings.on_paper("full", one, GPU))
+        }
+
+    assert bound(few) == bound(every)
+    assert len(few) < len(every)
+
+
+def test_what_is_scanned_for_a_width_has_all_kernels_with_barriers():
+    """Nothing but the type and the operation differs, which change no barrier."""
+    caps = replace(GPU, lookback=True)
+
+    def bound(scanned):
+        device = NullDevice(caps)
+        for _ in exercise.primitive_checks(device, "tiny", scanned):
+            pass
+        built = [one for one in device.built.values() if one.template.startswith(SCANS)]
+        assert {one.template for one in built} >= {*SCANS, "scan_lookback"}
+        return cover.with_barriers(built)
+
+    assert bound(exercise.SCANNED[:1]) == bound(exercise.SCANNED)
+
+
+SCANS = ("scan", "segmented_scan", "segmented_reduce")
+
+
+@pytest.mark.parametrize("device", ["gpu", "cpu"])
+def test_fewer_models_predict_by_every_kernel(device):
+    def bound(names):
+        paper = NullDevice(CAPS[device])
+        for name in names:
+            for _ in exercise.prediction_checks(paper, "tiny", name):
+                pass
+        return cover.bound(paper.built.values())
+
+    few = exercise.predicted(CAPS[device], "tiny", whole=False)
+    assert bound(few) == bound(exercise.PREDICTED)
+    assert set(few) <= set(exercise.PREDICTED)
+    assert exercise.predicted(CAPS[device], "tiny", whole=True) == exercise.PREDICTED
+
+
+def test_programs_without_barriers_do_not_depend_on_a_width():
+    device = NullDevice(GPU)
+    for template in ("copy", "stable_partition"):
+        params = {"type": "i32", "items": 1, "offset": "u32"} if template != "copy" else {}
+        program = device.build(template, wg_size=64, **params)
+        program.built.bound |= set(program.built.kernels)
+    found = cover.with_barriers(device.built.values())
+    assert {template for template, _, _ in found} == {"stable_partition"}
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_setting_runs_whole_where_it_is_asked_to(whole, monkeypatch):
+    asked = []
+
+    def completed(words, *_):
+        asked.append("--whole" in words)
+        printed = '{"checks": 5, "failures": [], "sub_group": 0, "local_bytes": 1}'
+        return subprocess.CompletedProcess(words, 0, printed, "")
+
+    monkeypatch.setattr(timed, "completed", completed)
+    monkeypatch.setattr(runtimes, "missing", lambda _: "")
+    setting = runtimes.Setting("pocl", "x", "pocl")
+    assert runtimes.run_setting(setting, whole=whole).state == "ok"
+    assert asked == [whole]
+
+
+def test_the_seconds_of_commands_are_the_processors():
+    before = timed.spent()
+    work = "sum(range(20_000_000)); import time; time.sleep(0.5); print('made')"
+    done = timed.completed([sys.executable, "-c", work])
+    assert (done.returncode, done.stdout.strip()) == (0, "made")
+    assert timed.spent() > before
+    with pytest.raises(subprocess.TimeoutExpired):
+        timed.completed([sys.executable, "-c", "import time; time.sleep(60)"], most_seconds=0.3)
