@@ -12,11 +12,31 @@ from pyopencl_gbdt.fit.nodes import Batch, Nodes
 from pyopencl_gbdt.fit.page import PerRow, RowPart
 from pyopencl_gbdt.fit.rows import FitRows
 from pyopencl_gbdt.fit.ways import Ways
+from pyopencl_gbdt.parameters.facts import FitFacts
 
 #: Exponents of a tree's gradients, and of its Hessians, that are counted: all of float32.
 EXPONENTS = 2 * 256
 #: Work-groups of a compute unit, of all trees together, where splits are searched by sketches.
 _GROUPS_OF_A_UNIT = 16
+
+
+def are_computed_again(facts: FitFacts, rows: FitRows) -> bool:
+    """Return whether the quanta of all outputs are computed where leaves add them up.
+
+    Where sketches search splits, nothing else reads them. To write and read them takes longer than
+    to read margins and labels again. H200, 1 M rows, 100 targets, us a round: 803 to write them and
+    442 to add them up, or 384 to do both (CUDA); 778 and 445, or 502 (OpenCL).
+    """
+    hides = facts.device is not None and facts.device.hides_latency
+    if not (hides and facts.n_sketches and rows.schedule is None):
+        return False
+    params = facts.parameters
+    others = (
+        facts.loss.renews, params.is_ordered, params.linear_tree, params.booster == "dart",
+        params.leaf_estimation_iterations > 1, params.samples_rows, params.limits_rows,
+        facts.statistics,
+    )  # fmt: skip
+    return not any(others)
 
 
 class Gradients:
@@ -44,7 +64,11 @@ class Gradients:
         trees = nodes.n_trees
         arena.array("exponents", (trees, EXPONENTS), np.uint32, zeros)  # every tree leaves them so
         arena.array("scale", trees, SCALE)
-        rows.array_of_rows("quanta", PerRow(each=trees, after=(2,)), QUANTA)
+        self._stored = not (nodes.n_sketches and are_computed_again(ways.facts, rows))
+        if self._stored:
+            rows.array_of_rows("quanta", PerRow(each=trees, after=(2,)), QUANTA)
+        else:
+            arena.array("quanta", (1, 2), QUANTA)
         if rows.has_high:
             rows.array_of_rows("high", PerRow(each=trees, after=(2,)), QUANTA)
         else:
@@ -97,14 +121,21 @@ class Gradients:
         )  # fmt: skip
 
     def _quantize(self, batch: Batch, part: RowPart, *, clears: bool) -> Launch:
-        """Return the launch that rounds gradients; it clears the roots' histograms if asked to."""
+        """Return the launch that rounds gradients; it clears the roots' histograms if asked to.
+
+        Where quanta are not stored, it finds the scales alone: for no rows.
+        """
         rows = self.rows
+        inputs = rows.gradient_arguments(batch, part)
+        if not self._stored:
+            inputs["n_rows"] = 0
+        groups = self._groups(batch, part) if self._stored else 1
         return self.program.bind(
-            "quantize_gradients", (self._groups(batch, part), batch.size),
+            "quantize_gradients", (groups, batch.size),
             weight_bits=rows.weight_bits, weight_shift=rows.weight_shift,
             root_cells=rows.cells_to_clear if clears else 0,
             has_high=rows.has_high, adds=rows.schedule is not None,
-            **self._counting(part), **self._draws(), **rows.gradient_arguments(batch, part),
+            **self._counting(part), **self._draws(), **inputs,
             **part.arguments(*self._beside, "needs_high", "exponents", "scale", "quanta", "high",
                              "sums", *self._squares, "pool"),
         )  # fmt: skip

@@ -22,7 +22,7 @@ from pyopencl_gbdt.fit.page import FitPage, PerRow, RowPart
 from pyopencl_gbdt.fit.page_schedule import CODES
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.ways import LISTS
-from pyopencl_gbdt.gradients.gradients import EXPONENTS
+from pyopencl_gbdt.gradients.gradients import EXPONENTS, are_computed_again
 from pyopencl_gbdt.gradients.sources import GradientSource
 from pyopencl_gbdt.growth.finalize import LeafValues
 from pyopencl_gbdt.growth.level import node_arrays
@@ -45,10 +45,13 @@ class SketchedLeaves(LeafValues):
         self.arena, self.rows, self.nodes, features, ways = parts
         self.features = features
         arena, rows, nodes = self.arena, self.rows, self.nodes
+        self._again = are_computed_again(ways.facts, rows)
         self.program = ways.build_kernel(
             "sketched_leaves", of_variant=("cells",), code=rows.codes.code_type,
             n_exponents=EXPONENTS, monotone=features.limits.monotone is not None,
             categories=features.has_categories,
+            loss=ways.facts.loss.kernel if self._again else "",
+            weighted=self._again and rows.weighted,
         )  # fmt: skip
         node_arrays(arena, rows, nodes)
         constraints(arena, features)
@@ -135,10 +138,16 @@ class SketchedLeaves(LeafValues):
     def _sum(self, batch: Batch, part: RowPart) -> Launch:
         """Return the launch that adds up the gradients of some rows by places."""
         each = max(1, min(part.groups, -(-16 * self._units // batch.size)))
+        gradients = {
+            "n_rows": part.n_rows, "n_parallel": self.nodes.n_parallel,
+            **part.arguments("quanta", "high"),
+        }  # fmt: skip
+        if self._again:
+            gradients = self.rows.gradient_arguments(batch, part)
+            gradients |= part.arguments(*self.rows.weights)
         return self.program.bind(
-            "sum_places", (each, batch.size), n_rows=part.n_rows,
-            n_parallel=self.nodes.n_parallel, **self._where,
-            **part.arguments("quanta", "high", "leaf_places"),
+            "sum_places", (each, batch.size), **gradients, **self._where,
+            **part.arguments("leaf_places"),
         )  # fmt: skip
 
     def add(self, batch: Batch) -> list[Action]:

@@ -27,6 +27,8 @@ class LossFacts:
     ----------
     name : str
         The name of a user's own loss.
+    kernel : str
+        Statements that set a row's gradients, as ``Objective.kernel``.
     n_outputs : int
         Margins of a row with one label.
     one_target : bool
@@ -48,6 +50,7 @@ class LossFacts:
     """
 
     name: str = ""
+    kernel: str = ""
     n_outputs: int = 1
     one_target: bool = False
     given: bool = False

@@ -149,7 +149,9 @@ OF_TREE: Mapping[str, Callable[[TreeFacts], int]] = {
     ),
     "sketched_leaves.expand": _expand,
     "sketched_leaves.find_places": _find_places,
-    "sketched_leaves.sum_places": lambda trees: _places(trees) + trees.rows * QUANTA_PAIR,
+    "sketched_leaves.sum_places": lambda trees: (
+        _places(trees) + (trees.inputs if trees.computes_again else trees.rows * QUANTA_PAIR)
+    ),
     "sketched_leaves.value_places": lambda trees: (
         trees.leaves * (_SUMS + _VALUES) + trees.nodes * (SUMS_BYTES + FLOAT) + trees.splits * FLOAT
     ),

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.dtypes import NO_NODE, QUANTA, SUM
 from pyopencl_gbdt.fit.parts import FitParts
+from pyopencl_gbdt.gradients.gradients import are_computed_again
 from pyopencl_gbdt.growth.histogram import histogram_groups
 from pyopencl_gbdt.growth.split import candidates_of
 
@@ -176,6 +177,12 @@ class TreeFacts:
     def inputs(self) -> int:
         """Bytes of margins and labels, or of given gradients and Hessians, and of weights."""
         return self.rows * (2 + self.fit.rows.weighted) * FLOAT
+
+    @property
+    def computes_again(self) -> bool:
+        """Whether quanta of the outputs are computed where leaves add them up, not stored."""
+        fit = self.fit
+        return bool(fit.nodes.n_sketches) and are_computed_again(fit.ways.facts, fit.rows)
 
     @property
     def path_codes(self) -> int:

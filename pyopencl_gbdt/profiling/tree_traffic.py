@@ -256,8 +256,7 @@ def _force(trees: TreeFacts) -> int:
 OF_TREE: Mapping[str, Callable[[TreeFacts], int]] = {
     "gradients": _gradients,
     "gradients.quantize_gradients": lambda trees: (
-        _gradients(trees)
-        + trees.rows * QUANTA_PAIR
+        (0 if trees.computes_again else _gradients(trees) + trees.rows * QUANTA_PAIR)
         + trees.roots * trees.fit.rows.cells_to_clear * SUM.itemsize
     ),
     "gradients.draw": _draw,

@@ -64,6 +64,7 @@ def loss_facts(params: Parameters, objective: Objective) -> LossFacts:
     """Return the facts about a loss."""
     return LossFacts(
         name=getattr(objective, "custom_name", ""),
+        kernel=objective.kernel,
         n_outputs=objective.n_outputs,
         one_target=objective.one_target,
         given=objective.given,

@@ -12,3 +12,25 @@ FN void gradient(
     *hessian = finite(h);
 }
 </%def>
+
+## The quanta g and h of a row, as `quantize_gradients` of `gradients` has them.
+<%def name="quanta(weighted)">\
+        f32 own_g, own_h;
+        gradient(margins[row], labels[row], output, &own_g, &own_h);
+% if weighted:
+        const f32 weight = weights[row];
+        i64 g = to_quanta(own_g, scale_g), h = to_quanta(own_h, scale_h);
+        h = h < 1 ? 1 : h;
+        g = weigh(g, weight), h = weigh(h, weight);
+        if (h < 1 && as_u32(weight) != 0) h = 1;
+% else:
+        i64 g, h;
+        if (wide) {
+            g = to_quanta(own_g, scale_g), h = to_quanta(own_h, scale_h);
+        } else { /* they fit in 31 bits */
+            const f32 exact_g = own_g * power_of_two(scale_g), exact_h = own_h * power_of_two(scale_h);
+            g = round_to_i32(exact_g), h = round_to_i32(exact_h);
+        }
+        h = h < 1 ? 1 : h;
+% endif
+</%def>

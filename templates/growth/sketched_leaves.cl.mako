@@ -1,6 +1,7 @@
 ## sketched_leaves: trees of all outputs that split as the trees of sketches did, with leaf values of their own
 ## uses: portable_math structs steps gain decision blocks
 ## uses if categories: set_decision
+## uses if loss: portable_log quantum_scale
 ##
 ##   nodes of 2 sketches    |s0: 0|s1: 1|s0: 2 3|s1: 4 5|        levels have the nodes of one tree, then the next
 ##   nodes of 3 outputs     |o0: 0|o1: 1|o2: 2|o0: 3 4|o1: 5 6|o2: 7 8|
@@ -19,8 +20,10 @@
 ##   `n_alike` outputs have trees that split alike. Twin: tests/reference/sketch.py.
 ##
 ## params: wg_size; cells, places whose sums lie in local memory; code as in `renew_leaves`; n_exponents as in
-##         `gradients`; monotone, whether features have constraints; categories as in `renew_leaves`
-<%page args="wg_size, cells, code, n_exponents, monotone, categories"/>
+##         `gradients`; monotone, whether features have constraints; categories as in `renew_leaves`; loss, weighted
+##         as in `gradients`, where `sum_places` computes quanta again; else loss is empty
+<%page args="wg_size, cells, code, n_exponents, monotone, categories, loss, weighted"/>
+<%namespace name="losses" file="loss.cl.mako"/>
 <%namespace name="payload" file="payload.cl.mako"/>
 <%namespace name="codes" file="row_codes.cl.mako"/>
 <%namespace name="sums" file="ordered_sums.cl.mako"/>
@@ -90,11 +93,22 @@ ${codes.walk(categories)}\
     }
 }
 
+% if loss:
+${losses.gradient(loss)}
+% endif
 /* `place_sums` is 0 when a tree begins; a sum has two words, the low one first. */
 KERNEL(${wg_size}) sum_places(
         const u32 n_rows, const u32 n_levels, const u32 n_alike, const u32 n_parallel, const u32 most_places,
         GLOBAL const level_t* RESTRICT levels, GLOBAL const scale_t* RESTRICT scale,
+% if loss:
+        const u32 first_tree, const u64 label_stride,
+        GLOBAL const f32* RESTRICT margins, GLOBAL const f32* RESTRICT labels,
+% if weighted:
+        GLOBAL const f32* RESTRICT weights,
+% endif
+% else:
         GLOBAL const i32x2* RESTRICT quanta, GLOBAL const i32x2* RESTRICT high,
+% endif
         GLOBAL const u32* RESTRICT leaf_places, GLOBAL u32* place_sums) {
     LOCAL_ARRAY(u32, own, ${4 * cells});
     const u32 tree = GROUP_ID_Y, wide = scale[tree].wide;
@@ -102,13 +116,22 @@ KERNEL(${wg_size}) sum_places(
     const int fits = n_places <= ${cells};
     place_sums += 4 * (u64)(tree / n_parallel) * most_places;
     leaf_places += (u64)(tree % n_parallel) * n_rows;
+% if loss:
+    const u32 output = (first_tree + tree) / n_parallel;
+    const i32 scale_g = scale[tree].g, scale_h = scale[tree].h;
+    margins += (u64)output * n_rows, labels += output * label_stride;
+% else:
     quanta += (u64)tree * n_rows;
     high += wide ? (u64)tree * n_rows : 0;
+% endif
     for (u32 i = LOCAL_ID; i < (fits ? 4 * n_places : 0); i += ${wg_size}) own[i] = 0;
     BARRIER();
     const u32 begin = (u32)((u64)n_rows * GROUP_ID / N_GROUPS);
     const u32 end = (u32)((u64)n_rows * (GROUP_ID + 1) / N_GROUPS);
     for (u32 row = begin + LOCAL_ID; row < end; row += ${wg_size}) {
+% if loss:
+${losses.quanta(weighted)}\
+% else:
         const i32x2 low = quanta[row];
         i64 g = low.x, h = low.y;
         if (wide) {
@@ -116,6 +139,7 @@ KERNEL(${wg_size}) sum_places(
             g += (i64)more.x * 4294967296;
             h += (i64)more.y * 4294967296;
         }
+% endif
         if (h != 0) add_to_leaf(own, place_sums, fits, leaf_places[row], g, h); /* others do not count */
     }
     BARRIER();

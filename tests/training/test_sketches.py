@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import pyopencl_gbdt as gbdt
 from pyopencl_gbdt.fit import page_schedule
+from pyopencl_gbdt.gradients import gradients
+from pyopencl_gbdt.gradients.gradients import are_computed_again
+from pyopencl_gbdt.growth import sketched_leaves
 from pyopencl_gbdt.model import to_json
 from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.profiling import tree_facts
 from tests.conftest import TEST_DEVICE
 from tests.reference.sketch import signs, sketched
 from tests.reference.train import train_reference
@@ -69,6 +75,27 @@ def test_bits_are_those_of_the_twin(kind):
     found = gbdt.train(params, gbdt.Dataset(X, y, weight)).ensemble
     assert found.leaves.name == "vectors"
     assert found == twin(params, y, weight)
+
+
+@pytest.mark.few(2)
+@pytest.mark.parametrize("kind", ["weights", "high words", "classes", "forests"])
+def test_quanta_may_be_computed_again(monkeypatch, kind):
+    """As on a device that hides latency: those of all outputs are not stored then."""
+    given, y, weight = KINDS.get(kind, ({}, TARGETS.copy(), None))
+    if kind == "high words":
+        y[:2] = 1e9
+
+    def hiding(facts, rows):
+        device = replace(facts.device, hides_latency=True)
+        return are_computed_again(replace(facts, device=device), rows)
+
+    for module in (gradients, sketched_leaves, tree_facts):
+        monkeypatch.setattr(module, "are_computed_again", hiding)
+    params = {**PARAMS, **given, "sketch": 2}
+    found = gbdt.train(params, gbdt.Dataset(X, y, weight), profile=True)
+    assert found.ensemble == twin(params, y, weight)
+    (quantize,) = (k for k in found.profile if k.kernel == "gradients.quantize_gradients")
+    assert quantize.bytes < 8 * len(X) * y.shape[-1] * params["n_estimators"]
 
 
 @pytest.mark.usefixtures("devices_named_twice")
