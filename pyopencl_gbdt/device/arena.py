@@ -28,10 +28,15 @@ from pyopencl_gbdt.errors import MemoryPlanError
 
 #: Arrays of at most so many bytes are joined.
 MOST_BYTES = 64 * 1024
+#: Most bytes of all arrays of a job that lie in one allocation, where launches are joined.
+MOST_TOGETHER = 256 << 20
+
+#: Names of arrays, with their shapes and dtypes.
+Planned = Mapping[str, tuple[tuple[int, ...], np.dtype[Any]]]
 
 
 def joint_arrays(
-    device: Device, planned: Mapping[str, tuple[tuple[int, ...], np.dtype[Any]]]
+    device: Device, planned: Planned, larger: Planned | None = None
 ) -> dict[str, DeviceArray]:
     """Allocate arrays as parts of one.
 
@@ -42,20 +47,26 @@ def joint_arrays(
     ----------
     device : Device
     planned : mapping of str to (shape, dtype)
+    larger : mapping of str to (shape, dtype), or None
+        Arrays that lie behind the others, and whose contents go up when they are set.
     """
     device.send()  # what an earlier allocation is to hold
     if not planned:
         return {}
-    begins, end = [], 0
-    for shape, dtype in planned.values():
-        begins.append(end)
+    every = {**planned, **(larger or {})}
+    begins: dict[str, int] = {}
+    n_first = end = 0
+    for name, (shape, dtype) in every.items():
+        begins[name] = end
         n_bytes = max(1, math.prod(shape) * dtype.itemsize)
         end = -(-(end + n_bytes) // device.alignment) * device.alignment
-    whole, contents = device.empty(end, np.uint8, "small arrays"), FirstContents(end)
+        n_first = end if name in planned else n_first
+    whole, contents = device.empty(end, np.uint8, "small arrays"), FirstContents(n_first)
     arrays: dict[str, DeviceArray] = {}
-    for begin, (name, (shape, dtype)) in zip(begins, planned.items(), strict=True):
-        arrays[name] = device.part(whole, begin, shape, dtype)
-        arrays[name].first_contents = Place(contents, begin)
+    for name, (shape, dtype) in every.items():
+        arrays[name] = device.part(whole, begins[name], shape, dtype)
+        if name in planned:
+            arrays[name].first_contents = Place(contents, begins[name])
     device.unsent = weakref.ref(whole), contents  # a cycle would keep a failed fit's memory
     return arrays
 
@@ -230,7 +241,14 @@ class Arena:
         """
         planned = self.plan.arrays
         small = [name for name in planned if joins and self.plan.bytes_of(name) <= MOST_BYTES]
-        joint = joint_arrays(self.device, {name: planned[name] for name in small})
+        large = (
+            [name for name in planned if name not in small] if self._lies_together(small) else ()
+        )
+        joint = joint_arrays(
+            self.device,
+            {name: planned[name] for name in small},
+            {name: planned[name] for name in large},
+        )
         for name, wanted in planned.items():  # a comprehension would be a closure over arrays
             there = joint.pop(name) if name in joint else self.device.empty(*wanted, name)
             self.arrays[name].lie_in(there)
@@ -238,6 +256,11 @@ class Arena:
         contents, self._contents = self._contents, {}
         for name in sorted(contents, key=lambda name: callable(contents[name])):
             _fill(self.arrays[name], contents[name])
+
+    def _lies_together(self, small: Sequence[str]) -> bool:
+        """Tell whether large arrays lie in the allocation of the small ones."""
+        most = min(MOST_TOGETHER, self.device.caps.max_alloc_bytes // 2)
+        return bool(small) and self.device.one_allocation and self.plan.total_bytes <= most
 
 
 class _Renamed(Mapping[str, DeviceArray]):

@@ -57,6 +57,7 @@ class DeviceArray:
         self.dtype = np.dtype(dtype)
         self.handle = handle
         self._whole: DeviceArray | None = None
+        self._begin = 0
         self.first_contents: Place | None = None
         """Takes contents until they are sent together with others'; see ``arena.joint_arrays``."""
 
@@ -100,6 +101,14 @@ class DeviceArray:
         array.first_contents = self.first_contents
         return array
 
+    @property
+    def place(self) -> tuple[DeviceArray, int]:
+        """The allocation that this is a part of, or the array itself, and its first byte there."""
+        whole, begin = self, 0
+        while whole._whole is not None:
+            whole, begin = whole._whole, begin + whole._begin
+        return whole, begin
+
     def lie_in(self, other: DeviceArray) -> None:
         """Take the memory of an array of the same shape and dtype, and keep it."""
         self.handle, self._whole = other.handle, other
@@ -128,6 +137,8 @@ class Device(ABC):
     """Whether arrays have contents; False for a device on paper."""
     shares_queue = False
     """Whether work is enqueued in the queue of a device that was opened before."""
+    one_allocation = False
+    """Whether a job's arrays lie in one allocation; joined launches then take fewer arguments."""
 
     def __init__(self, caps: Capabilities) -> None:
         self.caps = caps
@@ -304,7 +315,7 @@ class Device(ABC):
         """
         array = DeviceArray(self, shape, dtype, None)
         array.handle = self._bytes_of(whole, begin, array)
-        array._whole = whole  # keeps the memory counted as allocated
+        array._whole, array._begin = whole, begin  # keeps the memory counted as allocated
         return array
 
     def _bytes_of(self, whole: DeviceArray, begin: int, array: DeviceArray) -> Any:

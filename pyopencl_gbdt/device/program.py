@@ -8,9 +8,8 @@ device's speed. No result depends on the pieces. CPUs have no such limit.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import chain
 from math import ceil
 from typing import Any, Protocol, TypeVar
 
@@ -75,6 +74,9 @@ class Program(ABC):
     source: str
     kernel: str = ""
     """The kernel's name in the variant table; the template's name if it is not in the table."""
+    device: Any
+    place_in_z: str = ""
+    """The kernels' expression of a work-group's place in z."""
     large_local: int = 0
     """Bytes of local memory that a launch asks for, see ``LOCAL_LARGE`` in the dialects."""
     refuse: Callable[[], tuple[str, str, str]] | None = None
@@ -134,20 +136,21 @@ class Program(ABC):
                 raise
             raise self.launch_error(str(error)) from error
 
-    def of_fits(self, n_fits: int) -> Program:
-        """Return the program of the same kernels for several fits, see ``joined_launches``.
+    def of_source(self, source: str) -> Program:
+        """Return the program of another source, with this one's name and local memory.
 
         Raises
         ------
         KernelBuildError
             If the kernels take more arguments, or need more registers, than the device has.
         """
-        raise NotImplementedError(f"{self.kernel}: no program of several fits")
+        raise NotImplementedError(f"{self.kernel}: no program of another source")
 
-    def bind_fits(self, kernel_name: str, bound: Sequence[BoundKernel]) -> Launch:
-        """Return one launch for the kernels of several fits, in a program of ``of_fits``."""
-        args = tuple(chain.from_iterable(zip(*(one.args for one in bound), strict=True)))
-        return self._bind(kernel_name, bound[0].grid[:2], args, len(bound))
+    def bind_fits(
+        self, kernel_name: str, groups: Groups, args: tuple[Any, ...], n_fits: int
+    ) -> Launch:
+        """Return a launch of several fits, see ``joined_launches``; ``args`` are in order."""
+        return self._bind(kernel_name, groups, args, n_fits)
 
     def _prepare(self, name: str, groups: Groups, args: tuple[Any, ...]) -> Launch:
         return self._bind(name, groups, args)

@@ -27,7 +27,7 @@ from pyopencl_gbdt.prediction.model import BEST_ITERATION
 from pyopencl_gbdt.training.concurrent_fits import ConcurrentFits
 from pyopencl_gbdt.training.eval_metrics import Metrics
 from pyopencl_gbdt.training.folds import Fold, given_folds, make_folds, query_folds
-from pyopencl_gbdt.training.joined_fits import enqueued_together, joins
+from pyopencl_gbdt.training.joined_fits import Joining, enqueued_together
 from pyopencl_gbdt.training.open_fit import opened_fit
 from pyopencl_gbdt.training.preparing import Given, check_rounds, prepare
 from pyopencl_gbdt.training.running_task import RunningTask, Task
@@ -213,10 +213,8 @@ def _prepared(
 def _run(tasks: list[Task], callbacks: CallbackList) -> Log:
     """Train all folds, one round each in turn; return the metrics up to the best round."""
     with ExitStack() as stack:
-        fits: list[RunningTask] = []
-        for task in tasks:
-            first = fits[0].device if fits and joins(fits[0].device, tasks) else None
-            fits.append(stack.enter_context(opened_fit(task, beside=first)))
+        opened = Joining(tasks)
+        fits = [stack.enter_context(opened_fit(task, opened=opened)) for task in tasks]
         model = TrainingModel(fits, fits[0].n_rounds if fits else 0)
         try:
             return _rounds(model, fits, callbacks)

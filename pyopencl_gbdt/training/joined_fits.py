@@ -42,6 +42,29 @@ def joins(device: Device, tasks: Sequence[Task]) -> bool:
     return asked and caps.hides_latency and caps.tested_driver
 
 
+class Joining:
+    """Lets the devices of fits share a queue, where that is faster.
+
+    Parameters
+    ----------
+    tasks : sequence of Task
+        What is trained side by side.
+    """
+
+    def __init__(self, tasks: Sequence[Task]) -> None:
+        self._tasks = tasks
+        self._first: Device | None = None
+
+    def __call__(self, device: Device) -> None:
+        """Prepare the device of a fit; call it for one after the other."""
+        if self._first is None:
+            self._first = device
+            device.one_allocation = len(self._tasks) > 1 and joins(device, self._tasks)
+        elif self._first.one_allocation and self._first.process_key == device.process_key:
+            device.share_queue(self._first)
+            device.one_allocation = True
+
+
 def enqueued_together(fits: Sequence[RunningTask]) -> Sequence[EnqueuedRounds]:
     """Return the fits, those that share a queue as one."""
     others = [fit.device.shares_queue for fit in fits[1:]]

@@ -205,12 +205,12 @@ def open_fit(
 
 @contextlib.contextmanager
 def opened_fit(
-    task: Task, *, profile: bool = False, beside: Device | None = None
+    task: Task, *, profile: bool = False, opened: Callable[[Device], None] | None = None
 ) -> Iterator[RunningTask]:
     """Open what ``task.params.device`` names, and yield a fit that callbacks can drive.
 
-    A fit on the device of ``beside`` shares its queue. If the block ends early, for example by
-    Ctrl-C, all devices are waited for and all threads end.
+    ``opened`` is called with a device that trains alone, before it is used. If the block ends
+    early, for example by Ctrl-C, all devices are waited for and all threads end.
     """
     name = task.params.device
     if names_several(name):
@@ -229,8 +229,8 @@ def opened_fit(
             return
         name = parts.devices[0].caps.device_id
     device = open_device(name, profile=profile)
-    if beside is not None and beside.process_key == device.process_key:
-        device.share_queue(beside)
+    if opened is not None:
+        opened(device)
     limit_memory(device, task.params.device_memory)
     device.warm_up()
     with settled(device):

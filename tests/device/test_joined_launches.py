@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from pyopencl_gbdt.device.joined_launches import joined, joined_source
+from pyopencl_gbdt.device.arena import joint_arrays
+from pyopencl_gbdt.device.joined_launches import _layout, joined, joined_source
 from pyopencl_gbdt.device.program import Launch
 from pyopencl_gbdt.device.render import header
 from pyopencl_gbdt.errors import KernelBuildError
@@ -17,18 +18,23 @@ KERNEL(8) shifted(GLOBAL const u32* RESTRICT values, const u32 shift, GLOBAL u32
 
 
 WANTED = """
-KERNEL(8) shifted(GLOBAL const u32* RESTRICT values_0, GLOBAL const u32* RESTRICT values_1,
-    const u32 shift_0, const u32 shift_1, GLOBAL u32* found_0, GLOBAL u32* found_1) {
-    GLOBAL const u32* RESTRICT values = Z == 0 ? values_0 : values_1;
-    const u32 shift = Z == 0 ? shift_0 : shift_1;
-    GLOBAL u32* found = Z == 0 ? found_0 : found_1;
+KERNEL(8) shifted(GLOBAL u8* fits_0_0, GLOBAL u8* fits_0_1, GLOBAL u8* fits_1_0,
+    GLOBAL u8* fits_1_1, GLOBAL const u64* RESTRICT fits_table, const u32 fits_first) {
+    GLOBAL const u64* fits_row = fits_table + fits_first + 3 * Z;
+    GLOBAL u8* fits_0 = Z == 0 ? fits_0_0 : fits_0_1;
+    GLOBAL u8* fits_1 = Z == 0 ? fits_1_0 : fits_1_1;
+    GLOBAL const u32* RESTRICT values = (GLOBAL const u32*)(fits_0 + fits_row[0]);
+    const u32 shift = (u32)fits_row[1];
+    GLOBAL u32* found = (GLOBAL u32*)(fits_1 + fits_row[2]);
     if (GLOBAL_ID < 12) found[GLOBAL_ID] = values[GLOBAL_ID] + shift;
 }
 """
 
 
 def test_every_parameter_is_chosen_by_the_place():
-    assert joined_source(KERNEL, 2, "Z").split() == WANTED.split()
+    found = joined_source(KERNEL, 2, "Z", (("shifted", (0, None, 1)),))
+    assert found.split() == WANTED.split()
+    assert joined_source(KERNEL, 2, "Z", ()).split() == KERNEL.split("*/")[1].split()
 
 
 @pytest.fixture
@@ -62,6 +68,43 @@ def test_launches_that_are_alike_are_one(device, fits):
     check(fits[1])
 
 
+NUMBERS = """
+KERNEL(8) shown(GLOBAL i64* found, const i64 low, const f32 part, const i32 less, const u8 few) {
+    if (GLOBAL_ID == 0) {
+        found[0] = low;
+        found[1] = (i64)as_u32(part);
+        found[2] = less;
+        found[3] = few;
+    }
+}
+"""
+
+
+def test_arrays_of_one_allocation_and_numbers_of_each_type(device):
+    """Two of three results lie in one allocation; so the kernel takes one, for it, of each fit."""
+    dialect = "cuda" if device.caps.api == "cuda" else "opencl"
+    source = header(f"dialect_{dialect}.h") + NUMBERS
+    program = device.build_rendered("shown", source, 8, {})
+    program.kernel = "shown"
+    numbers = [(-(2**62), 0.1, -5, 7), (3, -2.5, 2**31 - 1, 255)]
+    planned = {"0": ((4,), np.dtype(np.int64)), "1": ((4,), np.dtype(np.int64))}
+    of_fits = list(joint_arrays(device, planned).values())
+    launches = [
+        program.bind("shown", 1, into, *own) for into, own in zip(of_fits, numbers, strict=True)
+    ]
+    (one,) = joined([[launch] for launch in launches])
+    assert len(one.enqueue.args) == 2 + 2
+    one()
+    for into, (low, part, less, few) in zip(of_fits, numbers, strict=True):
+        bits = int(np.float32(part).view(np.uint32))
+        assert into.get().tolist() == [low, bits, less, few]
+
+
+def test_what_lies_together_in_all_launches_of_a_kernel():
+    assert _layout([[0, None, 0, 3], [0, None, 2, 3]]) == (0, None, 1, 2)
+    assert _layout([[0, None, 0, 0]]) == (0, None, 0, 0)
+
+
 def test_launches_that_differ_stay_apart(device, fits, monkeypatch):
     program, own = fits
     wide = program.bind("shifted", 3, device.upload(own[0][0]), 0, own[0][1])
@@ -69,8 +112,8 @@ def test_launches_that_differ_stay_apart(device, fits, monkeypatch):
     assert joined([[wide], [launches[1]]]) == [wide, launches[1]]  # by their groups
     assert joined([launches[:1], launches[1:]]) == launches  # by their number
 
-    def fails(self, n_fits):
+    def fails(self, source):
         raise KernelBuildError("too many arguments")
 
-    monkeypatch.setattr(type(program), "of_fits", fails)
+    monkeypatch.setattr(type(program), "of_source", fails)
     assert joined([[launch] for launch in launches]) == launches

@@ -7,8 +7,9 @@ import pytest
 
 from pyopencl_gbdt import Dataset, cv
 from pyopencl_gbdt.callbacks import TrainingCallback
+from pyopencl_gbdt.training import joined_fits
 from pyopencl_gbdt.training.concurrent_fits import ENVIRONMENT, ConcurrentFits
-from pyopencl_gbdt.training.joined_fits import enqueued_together
+from pyopencl_gbdt.training.joined_fits import Joining, enqueued_together
 from pyopencl_gbdt.training.open_fit import opened_fit
 from pyopencl_gbdt.training.preparing import prepare
 from tests.conftest import TEST_DEVICE
@@ -75,31 +76,31 @@ def squares(prediction, data):
     ],
     ids=lambda changed: ", ".join(f"{k}={getattr(v, '__name__', v)}" for k, v in changed.items()),
 )
-def test_the_bytes_of_each_fit_alone(changed):
-    check_bytes(changed)
+def test_the_bytes_of_each_fit_alone(changed, monkeypatch):
+    check_bytes(changed, monkeypatch)
 
 
 @pytest.mark.thorough  # builds the kernels of GPUs for several fits
 def test_joined_launches_of_gpus(monkeypatch):
     monkeypatch.setenv("PYOPENCL_GBDT_PRETEND", "gpu")
-    check_bytes({"max_depth": 2, "subsample": 0.5})
+    check_bytes({"max_depth": 2, "subsample": 0.5}, monkeypatch)
 
 
-def check_bytes(changed):
+def check_bytes(changed, monkeypatch):
     """Compare fits side by side, and in one queue, with each fit alone."""
+    monkeypatch.setattr(joined_fits, "joins", lambda *_: True)  # on every device
     given, custom = {**PARAMS, **changed}, changed.get("custom_metric")
     given.pop("custom_metric", None)
 
     def trained(rows, way=""):
         """Return the model files and histories of fits of these rows, after 5 rounds."""
         with ExitStack() as stack:
-            fits = []
+            fits, opened = [], (Joining(parts) if way == "one queue" else None)
             for some in rows:
                 own, test = Dataset(X[some], Y[some]), Dataset(X[~some], Y[~some])
                 evals = [(own, "train"), (test, "test")]
                 task = prepare(given, own, evals, None, None, custom)
-                beside = fits[0].device if fits and way == "one queue" else None
-                fits.append(stack.enter_context(opened_fit(task, beside=beside)))
+                fits.append(stack.enter_context(opened_fit(task, opened=opened)))
             if way:
                 together = enqueued_together(fits)
                 assert len(together) == (1 if way == "one queue" else len(fits))

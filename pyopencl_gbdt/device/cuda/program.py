@@ -8,7 +8,6 @@ from typing import Any
 import cupy
 
 from pyopencl_gbdt.device.base import DeviceArray, array_bytes
-from pyopencl_gbdt.device.joined_launches import joined_source
 from pyopencl_gbdt.device.program import BoundKernel, Groups, Launch, Program
 
 #: CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES: a kernel that needs more has to say so.
@@ -45,6 +44,8 @@ class LoadedModule:
 class CudaProgram(Program):
     """A loaded CUDA module, with its kernels by name."""
 
+    place_in_z = "blockIdx.z"
+
     def __init__(self, device: Any, loaded: LoadedModule, source: str, wg_size: int) -> None:
         self.device = device
         self.loaded, self._functions = loaded, loaded.functions
@@ -66,8 +67,7 @@ class CudaProgram(Program):
     def _bind(self, name: str, groups: Groups, args: tuple[Any, ...], n_fits: int = 1) -> Launch:
         return Launch(name, _CudaEnqueue(self, name, groups, args, n_fits))
 
-    def of_fits(self, n_fits: int) -> CudaProgram:
-        source = joined_source(self.source, n_fits, "blockIdx.z")
+    def of_source(self, source: str) -> CudaProgram:
         found: CudaProgram = self.device.build_rendered(self.kernel, source, self.wg_size, {})
         found.kernel, found.large_local = self.kernel, self.large_local
         return found

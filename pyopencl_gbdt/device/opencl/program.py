@@ -11,7 +11,6 @@ import pyopencl as cl
 from pyopencl_gbdt.device.base import DeviceArray, array_bytes
 from pyopencl_gbdt.device.drivers import folders as driver_folders
 from pyopencl_gbdt.device.drivers import forked
-from pyopencl_gbdt.device.joined_launches import joined_source
 from pyopencl_gbdt.device.opencl import build_ahead
 from pyopencl_gbdt.device.opencl.facts import message
 from pyopencl_gbdt.device.program import BoundKernel, Groups, Launch, Program
@@ -26,6 +25,8 @@ _MOST_IDLE = 64
 
 class OpenCLProgram(Program):
     """A built ``pyopencl.Program``."""
+
+    place_in_z = "get_group_id(2)"
 
     def __init__(self, device: Any, program: Any, source: str, wg_size: int) -> None:
         self.device = device
@@ -43,8 +44,7 @@ class OpenCLProgram(Program):
             helper.turn()  # what a fit binds follows its builds
         return Launch(name, _OpenClEnqueue(self, name, groups, args, n_fits))
 
-    def of_fits(self, n_fits: int) -> OpenCLProgram:
-        source = joined_source(self.source, n_fits, "get_group_id(2)")
+    def of_source(self, source: str) -> OpenCLProgram:
         found: OpenCLProgram = self.device.build_rendered(self.kernel, source, self.wg_size, {})
         found.kernel = self.kernel
         return found
