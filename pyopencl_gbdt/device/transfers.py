@@ -144,6 +144,37 @@ class EarlyCopy:
 
 
 @dataclass(frozen=True)
+class CopiesInTurn(EarlyCopy):
+    """The same, of which several may be under way; ``values`` returns those of one at a time."""
+
+    _waiting: list[list[Any]] = field(default_factory=list)
+    _free: list[Any] = field(default_factory=list)
+
+    def __call__(self) -> None:
+        device, nbytes = self.array.device, self.array.nbytes
+        host = self._free.pop() if self._free else device.pinned(nbytes)
+        self._waiting.append([host, device.read_later(self.array, host, 0)])
+
+    @property
+    def n_waiting(self) -> int:
+        """Copies whose turn has not come."""
+        return len(self._waiting)
+
+    def turn(self) -> None:
+        """Let ``values`` return the copy that was enqueued first of those that wait."""
+        if self._found:
+            self._free.append(self._found[0])
+        self._found[:] = self._waiting.pop(0)
+
+    def keep_newest(self) -> None:
+        """Drop the copies that wait, but for the one that was enqueued last."""
+        dropped, self._waiting[:] = self._waiting[:-1], self._waiting[-1:]
+        for host, wait in dropped:
+            wait()
+            self._free.append(host)
+
+
+@dataclass(frozen=True)
 class PartOfCopy:
     """A row of an array that an ``EarlyCopy`` reads, in place of a copy of its own."""
 

@@ -253,6 +253,11 @@ class Evaluation:
             self.__dict__.pop(bound, None)
         return self.launches
 
+    @property
+    def reads_margins(self) -> bool:
+        """Whether the host computes metrics, from the margins when it asks for values."""
+        return bool(self._on_host)
+
     def values(self) -> Iterator[tuple[Place, float]]:
         """Yield every metric of every set, as of the last ``launch``; waits for the device."""
         if self._results is not None:

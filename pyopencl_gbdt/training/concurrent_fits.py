@@ -30,11 +30,15 @@ def way() -> str:
 class EnqueuedRounds(Protocol):
     """A fit whose rounds are enqueued, and waited for later."""
 
+    @property
+    def runs_ahead(self) -> bool:
+        """Whether a round is enqueued before the metrics of the one before are taken."""
+
     def enqueue(self) -> None:
         """Enqueue a round and its metrics, for which ``take`` waits."""
 
     def take(self) -> None:
-        """Wait for the round that was enqueued last, and keep its metrics."""
+        """Wait for the first round that was enqueued and not waited for, and keep its metrics."""
 
 
 class ConcurrentFits:
@@ -64,7 +68,10 @@ class ConcurrentFits:
             return
         for number in range(n_rounds + 1):
             for fit in self._fits:
+                ahead = fit.runs_ahead
+                if ahead and number < n_rounds:
+                    fit.enqueue()
                 if number > 0:
                     fit.take()
-                if number < n_rounds:
+                if not ahead and number < n_rounds:
                     fit.enqueue()

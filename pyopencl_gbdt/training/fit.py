@@ -193,6 +193,7 @@ class Fit:
             self.statistics.take_order(number)
             for action in actions:
                 action()
+        self.end_trees()
         self.end_round(pace)
 
     @property
@@ -215,11 +216,14 @@ class Fit:
             action()
         return number
 
+    def end_trees(self) -> None:
+        """Enqueue what follows a round's trees."""
+        self.kernels.boosting.end_round()
+
     def end_round(self, pace: Pace) -> None:
         """Count a round whose trees are enqueued, and wait if too many are under way."""
         rate = self.rates[self._rounds]
         number = self.parts.nodes.first_round + self._rounds
-        self.kernels.boosting.end_round()
         self.grown.wait(rate)
         self._rounds += 1
         pace.round_enqueued()

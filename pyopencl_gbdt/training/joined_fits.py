@@ -15,7 +15,8 @@ import numpy as np
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.device.joined_launches import joined
 from pyopencl_gbdt.device.program import Action
-from pyopencl_gbdt.device.transfers import EarlyCopy, PartOfCopy, copy_launch
+from pyopencl_gbdt.device.run_ahead import Pace
+from pyopencl_gbdt.device.transfers import CopiesInTurn, PartOfCopy, copy_launch
 from pyopencl_gbdt.growth.round_kernels import RoundKernels
 from pyopencl_gbdt.metrics.rows import N_WORDS
 from pyopencl_gbdt.training.concurrent_fits import EnqueuedRounds, way
@@ -71,8 +72,21 @@ def enqueued_together(fits: Sequence[RunningTask]) -> Sequence[EnqueuedRounds]:
     return [JoinedFits(fits)] if others and all(others) else fits
 
 
+class _NoPace(Pace):
+    """Waits for no round: the metrics of each are waited for."""
+
+    def round_enqueued(self) -> None:
+        pass
+
+
 class JoinedFits:
     """Runs the rounds of several fits that share a queue.
+
+    host      | enqueue 2 | take 1 | enqueue 3 | take 2 |
+    device    | round 1      | round 2     | round 3
+
+    The metrics of a round are read while the next one runs. A round is *counted* when its metrics
+    are enqueued and the next round has not begun.
 
     Parameters
     ----------
@@ -84,32 +98,106 @@ class JoinedFits:
         self._bound: list[RoundKernels] = []
         self._trees: list[Action] = []
         self._metrics: list[Action] = []
+        self._results: CopiesInTurn | None = None
+        self._pace = _NoPace(fits[0].device)
+        self._is_counted = True
+        self._n_taken_early = 0
+
+    @property
+    def _joins(self) -> bool:
+        # nobody waits for the high words of a first round whose metrics nobody reads
+        settles = all(task.is_watched or task.fit.rates for task in self._tasks)
+        return settles and all(task.fit.joins for task in self._tasks)
+
+    @property
+    def runs_ahead(self) -> bool:
+        """Whether a round is enqueued before the metrics of the one before are taken."""
+        return all(
+            task.is_watched
+            and task.fit.statistics.orders is None
+            and not task.evaluation.reads_margins
+            for task in self._tasks
+        )
 
     def enqueue(self) -> None:
         """Enqueue a round of every fit, and its metrics."""
-        fits = [task.fit for task in self._tasks]
-        if not all(fit.rates and fit.joins for fit in fits):  # a first round tells of high words
+        if not self._joins:
             for task in self._tasks:
                 task.enqueue()
             return
-        if self._bound != [fit.kernels for fit in fits]:  # kernels with high words are others
+        self._count()
+        if self._bound != [task.fit.kernels for task in self._tasks]:  # those with high words
+            if self._results is not None and self._results.n_waiting:
+                self._take(self._results)
+                self._n_taken_early += 1
             self._bind()
-        for fit in fits:
-            fit.begin_round()
+        for task in self._tasks:
+            task.fit.begin_round()
+            task.device.send()  # joined launches are those of the first fit's device
         for action in self._trees:
             action()
-        for task, fit in zip(self._tasks, fits, strict=True):
-            fit.end_round(task.pace)
-            task.check_sums()
+        for task in self._tasks:
+            task.fit.end_trees()
+        self._is_counted = False
+        if not self.runs_ahead:
+            self._count(evaluates=False)
         for action in self._metrics:
             action()
-        for fit in fits:
-            fit.ask()
 
     def take(self) -> None:
-        """Wait for the round that was enqueued last, and keep its metrics."""
+        """Wait for the first round that was enqueued and not waited for, and keep its metrics."""
+        if self._n_taken_early:
+            self._n_taken_early -= 1
+        elif self._results is None or not self._joins:
+            for task in self._tasks:
+                task.take()
+        else:
+            if self._results.n_waiting == 1:
+                self._count()
+            self._take(self._results)
+
+    def _count(self, others: Sequence[RunningTask] = (), *, evaluates: bool = True) -> None:
+        """Count the round that was enqueued last, unless it is; for all fits but ``others``.
+
+        With ``evaluates``, its metrics were enqueued, too.
+        """
+        if self._is_counted:
+            return
+        self._is_counted = True
+        for task, bound in zip(self._tasks, self._bound, strict=True):
+            if task in others:
+                continue
+            task.fit.end_round(self._pace)
+            task.check_sums()
+            if evaluates and task.fit.kernels is not bound:  # it was trained again, with high words
+                self._evaluate(task)
+            task.fit.ask()
+
+    def _evaluate(self, task: RunningTask) -> None:
+        """Compute the metrics of a fit that was trained again up to the last round."""
+        assert self._results is not None
+        task.evaluation.launch()
+        self._results.keep_newest()
+
+    def _take(self, results: CopiesInTurn) -> None:
+        """Keep the metrics of a round; fits that need high words are trained again."""
+        results.turn()
+        again = [task for task in self._tasks if task.fit.settle(watched=task.is_watched)]
         for task in self._tasks:
-            task.take()
+            if task not in again:
+                task.keep_metrics()
+        if not again:
+            return
+        for task in again:
+            self._evaluate(task)
+        results.turn()
+        for task in again:
+            task.keep_metrics()
+        if not self._is_counted:  # the round after this one was enqueued, too
+            self._count(again)
+            for task in again:
+                task.enqueue()
+            results.keep_newest()
 
     def _bind(self) -> None:
         """Join the launches of the trees, and those of the metrics."""
@@ -117,18 +205,20 @@ class JoinedFits:
         self._bound, rows = [fit.kernels for fit in fits], fits[0].parts.rows
         trees = [list(chain.from_iterable(fit.kernels.batches(joined=False))) for fit in fits]
         self._trees = rows.joined(joined(trees))
-        self._metrics = [*self._tasks[0].device.together(self._joined_metrics()), self._results]
+        metrics, results = self._joined_metrics()
+        self._metrics = [*self._tasks[0].device.together(metrics), results]
+        self._results = results
 
-    def _joined_metrics(self) -> list[Action]:
+    def _joined_metrics(self) -> tuple[list[Action], CopiesInTurn]:
         """Return what writes all metrics, and what tells of high words, to an array of all fits."""
         device, n_fits = self._tasks[0].device, len(self._tasks)
         n_rows = n_fits + sum(task.evaluation.n_results for task in self._tasks)
-        self._results = EarlyCopy(device.zeros((n_rows, N_WORDS), np.int64))
+        results = CopiesInTurn(device.zeros((n_rows, N_WORDS), np.int64))
         launches, copies, row = [], [], n_fits
         for number, task in enumerate(self._tasks):
-            launches.append(task.evaluation.share(self._results, row))
+            launches.append(task.evaluation.share(results, row))
             row += task.evaluation.n_results
             needs_high = task.fit.parts.arena["needs_high"]
-            copies.append(copy_launch(needs_high, self._results.array, number * N_WORDS))
-            task.fit.needs_high = PartOfCopy(self._results, number, needs_high.dtype)
-        return [*joined(launches), *copies]
+            copies.append(copy_launch(needs_high, results.array, number * N_WORDS))
+            task.fit.needs_high = PartOfCopy(results, number, needs_high.dtype)
+        return [*joined(launches), *copies], results

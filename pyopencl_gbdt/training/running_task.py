@@ -142,6 +142,11 @@ def _kind(device: Device, task: Task) -> list[str]:
 class RunningTask:
     """A task that runs on an open device.
 
+    Attributes
+    ----------
+    runs_ahead : bool
+        False: a round is enqueued when the metrics of the one before are there.
+
     Parameters
     ----------
     device : Device
@@ -151,6 +156,8 @@ class RunningTask:
     share : Share or None
         The device's place in a team; None: it trains alone.
     """
+
+    runs_ahead = False
 
     def __init__(self, device: Device, task: Task, share: Share | None = None) -> None:
         self.task, self.device = task, device
@@ -312,6 +319,10 @@ class RunningTask:
         """Add the metrics of the round that was enqueued last to the history."""
         if not self._gathers and self.fit.settle(watched=self.is_watched):
             self.evaluation.launch()
+        self.keep_metrics()
+
+    def keep_metrics(self) -> None:
+        """Add the metrics that were computed last to the history; waits for them."""
         for (name, metric), value in self.evaluation.values():
             self.history[name][metric].append(value)
 

@@ -23,8 +23,8 @@ PARAMS = {"device": TEST_DEVICE, "verbosity": 0, "max_depth": 3, "objective": "b
 class Written:
     """A fit that writes down what is asked of it."""
 
-    def __init__(self, name, lines):
-        self.name, self.lines = name, lines
+    def __init__(self, name, lines, runs_ahead=False):
+        self.name, self.lines, self.runs_ahead = name, lines, runs_ahead
 
     def enqueue(self):
         self.lines.append(f"enqueue {self.name}")
@@ -48,6 +48,9 @@ def test_the_order_of_rounds(monkeypatch, switch, wanted):
     ConcurrentFits([]).round()
     ConcurrentFits([Written("c", lines)]).run(0)
     assert ", ".join(lines) == wanted
+    if not switch:
+        ConcurrentFits([Written("d", lines, runs_ahead=True)]).run(3)
+        assert lines[8:] == ["enqueue d", "enqueue d", "take d", "enqueue d", "take d", "take d"]
 
 
 def outlier_from_the_second_round(margins, data):

@@ -124,7 +124,11 @@ class LaterProgram(OpenCLProgram):
 
 
 class _OpenClEnqueue(BoundKernel):
-    """A kernel with its arguments set."""
+    """A kernel whose arguments are set when it is first launched.
+
+    Launches that are joined with others' never run themselves. A launch of several fits is made at
+    once: where the device does not take it, the fits' own run instead.
+    """
 
     program: OpenCLProgram
 
@@ -140,9 +144,9 @@ class _OpenClEnqueue(BoundKernel):
         super().__init__(program, name, groups, args, n_fits)
         self.device = program.device
         self.shared = shared is not None  # other launches set the arguments of a shared kernel
-        self.kernel = shared if self.shared else program.make_kernel(name)
-        if not self.shared:
-            self._set_arguments()
+        self.kernel = shared
+        if n_fits > 1:
+            self._make()
         x, y, z = self.grid
         wg_size = program.wg_size
         self.size: tuple[int, ...] = (x * wg_size, y, z) if z > 1 else (x * wg_size, y)
@@ -154,6 +158,10 @@ class _OpenClEnqueue(BoundKernel):
         kernel = getattr(self, "kernel", None)
         if kernel is not None and not self.shared:
             self.program.keep_kernel(self.name, kernel)
+
+    def _make(self) -> None:
+        self.kernel = self.program.make_kernel(self.name)
+        self._set_arguments()
 
     def _set_arguments(self) -> None:
         kernel = self.kernel
@@ -173,7 +181,9 @@ class _OpenClEnqueue(BoundKernel):
         device.n_launches += 1
         if device.unsent is not None:
             device.send()
-        if self.shared:
+        if self.kernel is None:
+            self._make()
+        elif self.shared:
             self._set_arguments()
         try:
             event = cl.enqueue_nd_range_kernel(self.queue, self.kernel, self.size, self.group)
