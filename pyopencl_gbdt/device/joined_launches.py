@@ -99,32 +99,54 @@ def n_allocations(layout: Layout) -> int:
     return max((n + 1 for n in layout if n is not None), default=0)
 
 
-@dataclass
 class _Step:
     """Launches of all fits that are alike.
 
-    Attributes
+    Parameters
     ----------
     bound : list of BoundKernel
         One of each fit.
+    places : dict
+        Places of arrays that were asked for, by the array's id.
+
+    Attributes
+    ----------
+    together : list of (int or None)
+        For each argument the number of the first one that lies in the same allocation, in every
+        fit; None for numbers.
+    words : list of int
+        What the arguments are, fit by fit: places in an allocation, and numbers.
     """
 
-    bound: list[BoundKernel]
+    def __init__(
+        self, bound: list[BoundKernel], places: dict[int, tuple[DeviceArray, int]]
+    ) -> None:
+        self.bound = bound
+        self.words: list[int] = []
+        keys: list[list[int | None]] = []
+        for one in bound:
+            wholes: list[int | None] = []
+            for arg in one.args:
+                if isinstance(arg, DeviceArray):
+                    place = places.get(id(arg))
+                    if place is None:
+                        place = places[id(arg)] = arg.place
+                    wholes.append(id(place[0]))
+                    self.words.append(place[1])
+                else:
+                    wholes.append(None)
+                    self.words.append(_word(arg))
+            keys.append(wholes)
+        first: dict[tuple[int | None, ...], int] = {}
+        self.together = [
+            None if key[0] is None else first.setdefault(key, number)
+            for number, key in enumerate(zip(*keys, strict=True))
+        ]
 
     @property
     def program(self) -> Program:
         """Of the first fit; the others' have the same source."""
         return self.bound[0].program
-
-    def together(self) -> list[int | None]:
-        """Return a number for each argument: that of the first one which lies with it; or None."""
-        first: dict[tuple[int, ...], int] = {}
-        found: list[int | None] = []
-        for number, args in enumerate(zip(*(one.args for one in self.bound), strict=True)):
-            arrays = [arg for arg in args if isinstance(arg, DeviceArray)]
-            key = tuple(id(array.place[0]) for array in arrays)
-            found.append(first.setdefault(key, number) if arrays else None)
-        return found
 
     def allocations(self, layout: Layout) -> list[DeviceArray]:
         """Return the allocations that the joined kernel takes, in order."""
@@ -134,18 +156,12 @@ class _Step:
             found += [one.args[at].place[0] for one in self.bound]
         return found
 
-    def table(self) -> list[int]:
-        """Return what the arguments are, fit by fit: places in an allocation, and numbers."""
-        return [_word(arg) for one in self.bound for arg in one.args]
 
-
-def _word(arg: Any) -> int:
-    """Return an argument as 64 bits."""
-    if isinstance(arg, DeviceArray):
-        return arg.place[1]
-    if isinstance(arg, np.float32):
-        return int(arg.view(np.uint32))
-    return int(arg) & 0xFFFF_FFFF_FFFF_FFFF
+def _word(number: Any) -> int:
+    """Return a number as 64 bits."""
+    if number.__class__ is np.float32:
+        return int(number.view(np.uint32))
+    return int(number) & 0xFFFF_FFFF_FFFF_FFFF
 
 
 def joined(fits: Sequence[Sequence[Action]]) -> list[Action]:
@@ -159,7 +175,8 @@ def joined(fits: Sequence[Sequence[Action]]) -> list[Action]:
     if len({len(own) for own in fits}) != 1:
         return list(chain.from_iterable(fits))
     actions = list(zip(*fits, strict=True))
-    steps = [_step(own) for own in actions]
+    places: dict[int, tuple[DeviceArray, int]] = {}
+    steps = [_step(own, places) for own in actions]
     alike = [step for step in steps if step is not None]
     programs = _programs(alike)
     table, begins = _table(alike)
@@ -170,13 +187,13 @@ def joined(fits: Sequence[Sequence[Action]]) -> list[Action]:
     return found
 
 
-def _step(actions: Sequence[Action]) -> _Step | None:
+def _step(actions: Sequence[Action], places: dict[int, tuple[DeviceArray, int]]) -> _Step | None:
     """Return the launches of all fits; None if they are not alike."""
     called: list[object] = [action.enqueue for action in actions if isinstance(action, Launch)]
     bound = [one for one in called if isinstance(one, BoundKernel)]
     kinds = {(one.program.source, one.program.wg_size, one.name, one.grid) for one in bound}
     is_alike = len(bound) == len(actions) > 1 and len(kinds) == 1 and bound[0].program.wg_size > 1
-    return _Step(bound) if is_alike else None
+    return _Step(bound, places) if is_alike else None
 
 
 #: A rendered source and the work-items of its groups.
@@ -198,7 +215,7 @@ def _programs(steps: Sequence[_Step]) -> dict[_Key, _Joined]:
     for step in steps:
         key = step.program.source, step.program.wg_size
         example.setdefault(key, step)
-        together.setdefault(key, {}).setdefault(step.bound[0].name, []).append(step.together())
+        together.setdefault(key, {}).setdefault(step.bound[0].name, []).append(step.together)
     found: dict[_Key, _Joined] = {}
     for key, kernels in together.items():
         layouts = {name: _layout(every) for name, every in kernels.items()}
@@ -226,7 +243,7 @@ def _table(steps: Sequence[_Step]) -> tuple[DeviceArray | None, dict[int, int]]:
     begins: dict[int, int] = {}
     for step in steps:
         begins[id(step)] = len(words)
-        words += step.table()
+        words += step.words
     if not words:
         return None, begins
     whole: npt.NDArray[np.uint64] = np.array(words, np.uint64)

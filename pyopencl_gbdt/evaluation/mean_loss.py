@@ -18,7 +18,7 @@ from pyopencl_gbdt.metrics import Metric, row_loss_of
 from pyopencl_gbdt.metrics.bounds_losses import log_pairs
 from pyopencl_gbdt.metrics.row_loss import RowLoss
 from pyopencl_gbdt.metrics.rows import F32, EvaluatedRows
-from pyopencl_gbdt.numerics.exact_sums import INFINITE, N_LIMBS, UNDEFINED, exact_sum, sum_of
+from pyopencl_gbdt.numerics.exact_sums import INFINITE, N_LIMBS, UNDEFINED, exact_sum, quotient_of
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.objectives.classification import SoftProb
 from pyopencl_gbdt.objectives.distributions import Distribution
@@ -105,8 +105,12 @@ class Mean:
         largest = int(words[N_LIMBS])
         if largest in (INFINITE, UNDEFINED):
             return math.inf if largest == INFINITE else math.nan
-        total = sum_of(words, largest) + self._constant
-        mean = float(total / self._weights) * self.loss.factor
+        # (total / power + constant) / weights as a quotient of integers, which Python rounds once
+        total, power = quotient_of(words, largest)
+        constant, weights = self._constant, self._weights
+        numerator = total * constant.denominator + constant.numerator * power
+        denominator = power * constant.denominator * weights.numerator
+        mean = numerator * weights.denominator / denominator * self.loss.factor
         return math.sqrt(mean) / float(self.unit) if self.loss.root else mean
 
 

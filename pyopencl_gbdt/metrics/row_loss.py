@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -94,8 +95,8 @@ class LossOfRow(RowLoss):
     bounds: bool = False
     scaled: bool = False
 
-    @property
-    def kernel(self) -> str:
+    @cached_property
+    def kernel(self) -> str:  # type: ignore[override]  # cv asks for it twenty times
         if self.bounds:
             return _READ_BOUNDS + statements(self.of_row, ("p", *_BOUNDS), ("loss",))
         return statements(self._of_unit, ("p", "y", "unit"), ("loss",))

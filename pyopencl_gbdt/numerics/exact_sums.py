@@ -151,8 +151,15 @@ def sum_words(loss: F32, weight: F32 | None, largest: int | None = None) -> npt.
 
 def sum_of(words: npt.NDArray[np.int64], largest: int) -> Fraction:
     """Return the exact sum that the words of ``sum_words`` represent."""
-    whole = sum(int(words[at]) << 32 * at for at in range(N_LIMBS))
-    return whole * Fraction(2) ** (largest - 348)
+    return Fraction(*quotient_of(words, largest))
+
+
+def quotient_of(words: npt.NDArray[np.int64], largest: int) -> tuple[int, int]:
+    """Return the same sum as a numerator and a power of two; takes less time than ``sum_of``."""
+    whole, power = 0, largest - 348
+    for limb in reversed(words[:N_LIMBS].tolist()):
+        whole = (whole << 32) + limb
+    return (whole << power, 1) if power > 0 else (whole, 1 << -power)
 
 
 #: A precision is stored as an integer multiple of 2^-60.

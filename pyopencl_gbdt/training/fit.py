@@ -234,7 +234,7 @@ class Fit:
     def _check_high_words(self) -> bool:
         """Train again from the start if high words were needed but absent; return whether."""
         parts, source = self.parts, self.kernels.source
-        if isinstance(source, CheckedSource):
+        if source is not None and isinstance(source, CheckedSource):  # slow, as it is a protocol
             source.check()
         if parts.rows.has_high or self._checked == self._rounds:
             return False
