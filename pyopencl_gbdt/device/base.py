@@ -23,7 +23,7 @@ from pyopencl_gbdt.device.given_arrays import (
     as_shape,
 )
 from pyopencl_gbdt.device.kept_programs import Bundle
-from pyopencl_gbdt.device.program import Action, BuildNotice, Program
+from pyopencl_gbdt.device.program import Action, BuildNotice, Program, power_of_two
 from pyopencl_gbdt.device.render import Param
 from pyopencl_gbdt.device.timing import Profiler, clock, nothing
 from pyopencl_gbdt.device.transfers import Transfers
@@ -371,7 +371,7 @@ class Device(ABC):
             With the device, the parameters, the numbered source and the compiler's log.
         """
         forked.check_device()
-        size = _power_of_two(min(wg_size, self.caps.max_work_group))
+        size = power_of_two(min(wg_size, self.caps.max_work_group))
         while True:
             start = time.perf_counter()
             program = self._build(template, size, params)
@@ -381,7 +381,7 @@ class Device(ABC):
             if program.wg_size >= size:
                 program.wg_size = size
                 return program
-            size = _power_of_two(program.wg_size)
+            size = power_of_two(program.wg_size)
 
     @abstractmethod
     def finish(self) -> None:
@@ -398,13 +398,3 @@ class Device(ABC):
         """Return the seconds that ``work`` takes, from an idle device to an idle device."""
         self.finish()
         return clock(lambda: (work(), self.finish()))
-
-
-def array_bytes(args: Sequence[Any]) -> int:
-    """Return the bytes of all arrays among a kernel's arguments."""
-    return sum(a.nbytes for a in args if isinstance(a, DeviceArray))
-
-
-def _power_of_two(limit: int) -> int:
-    """Return the largest power of two up to a limit; kernels need it to halve their groups."""
-    return 1 << (max(1, limit).bit_length() - 1)

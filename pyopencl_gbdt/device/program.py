@@ -8,7 +8,7 @@ device's speed. No result depends on the pieces. CPUs have no such limit.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import ceil
 from typing import Any, Protocol, TypeVar
@@ -154,6 +154,16 @@ class Program(ABC):
 
     def _prepare(self, name: str, groups: Groups, args: tuple[Any, ...]) -> Launch:
         return self._bind(name, groups, args)
+
+
+def array_bytes(args: Sequence[Any]) -> int:
+    """Return the bytes of all arrays among a kernel's arguments."""
+    return sum(arg.nbytes for arg in args if hasattr(arg, "handle"))
+
+
+def power_of_two(limit: int) -> int:
+    """Return the largest power of two up to a limit; kernels need it to halve their groups."""
+    return 1 << (max(1, limit).bit_length() - 1)
 
 
 def numbered(source: str) -> str:

@@ -96,7 +96,7 @@ class LossOfRow(RowLoss):
     scaled: bool = False
 
     @cached_property
-    def kernel(self) -> str:  # type: ignore[override]  # cv asks for it twenty times
+    def kernel(self) -> str:  # cv asks for it twenty times
         if self.bounds:
             return _READ_BOUNDS + statements(self.of_row, ("p", *_BOUNDS), ("loss",))
         return statements(self._of_unit, ("p", "y", "unit"), ("loss",))

@@ -142,11 +142,6 @@ def _kind(device: Device, task: Task) -> list[str]:
 class RunningTask:
     """A task that runs on an open device.
 
-    Attributes
-    ----------
-    runs_ahead : bool
-        False: a round is enqueued when the metrics of the one before are there.
-
     Parameters
     ----------
     device : Device
@@ -156,8 +151,6 @@ class RunningTask:
     share : Share or None
         The device's place in a team; None: it trains alone.
     """
-
-    runs_ahead = False
 
     def __init__(self, device: Device, task: Task, share: Share | None = None) -> None:
         self.task, self.device = task, device
@@ -213,7 +206,7 @@ class RunningTask:
         self.evaluation = Evaluation(device, *own, task.params.work_group_size)
         if self._recorder is not None:
             self._recorder.begin_rounds()
-        self.pace, self._n_checked = Pace(device), 0
+        self.pace, self._n_checked, self.runs_ahead = Pace(device), 0, False
         if task.params.verbosity > 1:
             ran = self.fit.variants()
             chosen = ", ".join(f"{kernel}: {name}" for kernel, name in ran.items())
@@ -322,7 +315,7 @@ class RunningTask:
         self.keep_metrics()
 
     def keep_metrics(self) -> None:
-        """Add the metrics that were computed last to the history; waits for them."""
+        """Wait for the metrics, and add them to the history."""
         for (name, metric), value in self.evaluation.values():
             self.history[name][metric].append(value)
 

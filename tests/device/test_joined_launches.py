@@ -81,7 +81,7 @@ KERNEL(8) shown(GLOBAL i64* found, const i64 low, const f32 part, const i32 less
 
 
 def test_arrays_of_one_allocation_and_numbers_of_each_type(device):
-    """Two of three results lie in one allocation; so the kernel takes one, for it, of each fit."""
+    """The kernel takes an allocation of each fit, here one, the table and a place in it."""
     dialect = "cuda" if device.caps.api == "cuda" else "opencl"
     source = header(f"dialect_{dialect}.h") + NUMBERS
     program = device.build_rendered("shown", source, 8, {})

@@ -4,7 +4,12 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt.device import open_device
-from pyopencl_gbdt.device.transfers import Transfers, clear_launch, copy_launch
+from pyopencl_gbdt.device.transfers import (
+    CopiesInTurn,
+    Transfers,
+    clear_launch,
+    copy_launch,
+)
 from tests.conftest import TEST_DEVICE
 
 
@@ -31,3 +36,27 @@ def test_copies_and_kernels_wait_for_each_other(beside):
     for wanted, own in zip(sent, found, strict=True):
         np.testing.assert_array_equal(own, wanted)
     assert transfers.n_in == transfers.n_out == len(sent) * n
+
+
+def test_copies_in_turn():
+    """Each copy has the values of its time, whatever was written since."""
+    array = open_device(TEST_DEVICE).zeros(2, np.int64)
+    copies = CopiesInTurn(array)
+
+    def written(*numbers):
+        for number in numbers:
+            array.set([number, number + 1])
+            copies()
+
+    written(1, 3)
+    copies.turn()
+    assert copies.values().tolist() == [1, 2]
+    written(5)
+    copies.turn()
+    assert copies.values().tolist() == [3, 4]
+    written(7, 9)
+    assert copies.n_waiting == 3
+    copies.keep_newest()
+    assert copies.n_waiting == 1
+    copies.turn()
+    assert copies.values().tolist() == [9, 10]

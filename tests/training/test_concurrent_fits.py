@@ -7,6 +7,7 @@ import pytest
 
 from pyopencl_gbdt import Dataset, cv
 from pyopencl_gbdt.callbacks import TrainingCallback
+from pyopencl_gbdt.fit.nodes import Nodes
 from pyopencl_gbdt.training import joined_fits
 from pyopencl_gbdt.training.concurrent_fits import ENVIRONMENT, ConcurrentFits
 from pyopencl_gbdt.training.joined_fits import Joining, enqueued_together
@@ -81,6 +82,14 @@ def squares(prediction, data):
 )
 def test_the_bytes_of_each_fit_alone(changed, monkeypatch):
     check_bytes(changed, monkeypatch)
+
+
+@pytest.mark.parametrize("block", [2, 9])
+def test_high_words_of_a_round_with_metrics(monkeypatch, block):
+    """They are found when trees are read, after 2 rounds, or when the next round is enqueued."""
+    monkeypatch.setattr(Nodes, "forest_block", property(lambda nodes: block))
+    objective = outlier_from_the_second_round
+    check_bytes({"objective": objective, "eval_metric": "rmse", "max_depth": 2}, monkeypatch)
 
 
 @pytest.mark.thorough  # builds the kernels of GPUs for several fits

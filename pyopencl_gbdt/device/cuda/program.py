@@ -7,8 +7,8 @@ from typing import Any
 
 import cupy
 
-from pyopencl_gbdt.device.base import DeviceArray, array_bytes
-from pyopencl_gbdt.device.program import BoundKernel, Groups, Launch, Program
+from pyopencl_gbdt.device.base import DeviceArray
+from pyopencl_gbdt.device.program import BoundKernel, Groups, Launch, Program, array_bytes
 
 #: CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES: a kernel that needs more has to say so.
 _LARGE_LOCAL = 8

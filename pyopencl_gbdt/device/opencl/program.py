@@ -8,12 +8,12 @@ from typing import Any
 
 import pyopencl as cl
 
-from pyopencl_gbdt.device.base import DeviceArray, array_bytes
+from pyopencl_gbdt.device.base import DeviceArray
 from pyopencl_gbdt.device.drivers import folders as driver_folders
 from pyopencl_gbdt.device.drivers import forked
 from pyopencl_gbdt.device.opencl import build_ahead
 from pyopencl_gbdt.device.opencl.facts import message
-from pyopencl_gbdt.device.program import BoundKernel, Groups, Launch, Program
+from pyopencl_gbdt.device.program import BoundKernel, Groups, Launch, Program, array_bytes
 from pyopencl_gbdt.errors import KernelLaunchError, MemoryPlanError
 
 #: Drivers' errors for a kernel that needs more registers or local memory than there are.
