@@ -35,8 +35,41 @@ MOST_TOGETHER = 256 << 20
 Planned = Mapping[str, tuple[tuple[int, ...], np.dtype[Any]]]
 
 
+class Room:
+    """Memory in which the arrays of several jobs lie, those of folds for example.
+
+    Joined launches then take one allocation, not one of each fit; see ``joined_launches``.
+
+    Parameters
+    ----------
+    n_jobs : int
+    """
+
+    def __init__(self, n_jobs: int) -> None:
+        self._n_jobs, self._end = n_jobs, 0
+        self._whole: weakref.ref[DeviceArray] | None = None  # its parts keep it
+
+    def take(self, device: Device, n_bytes: int) -> tuple[DeviceArray, int] | None:
+        """Return an allocation, and the place of so many bytes in it; None if there is no room.
+
+        The first job's bytes tell how many are needed; a few more are left for each.
+        """
+        n_all = self._n_jobs * (n_bytes + MOST_BYTES)
+        if self._whole is None and n_all <= min(MOST_TOGETHER, device.caps.max_alloc_bytes):
+            whole = device.empty(n_all, np.uint8, "arrays of several fits")
+            self._whole = weakref.ref(whole)
+        there = None if self._whole is None else self._whole()
+        if there is None or self._end + n_bytes > there.nbytes:
+            return None
+        begin, self._end = self._end, self._end + n_bytes
+        return there, begin
+
+
 def joint_arrays(
-    device: Device, planned: Planned, larger: Planned | None = None
+    device: Device,
+    planned: Planned,
+    larger: Planned | None = None,
+    room: Room | None = None,
 ) -> dict[str, DeviceArray]:
     """Allocate arrays as parts of one.
 
@@ -49,6 +82,8 @@ def joint_arrays(
     planned : mapping of str to (shape, dtype)
     larger : mapping of str to (shape, dtype), or None
         Arrays that lie behind the others, and whose contents go up when they are set.
+    room : Room or None
+        Where they lie, if they find room there.
     """
     device.send()  # what an earlier allocation is to hold
     if not planned:
@@ -61,10 +96,12 @@ def joint_arrays(
         n_bytes = max(1, math.prod(shape) * dtype.itemsize)
         end = -(-(end + n_bytes) // device.alignment) * device.alignment
         n_first = end if name in planned else n_first
-    whole, contents = device.empty(end, np.uint8, "small arrays"), FirstContents(n_first)
+    place = None if room is None else room.take(device, end)
+    whole, first = place or (device.empty(end, np.uint8, "small arrays"), 0)
+    contents = FirstContents(n_first, first)
     arrays: dict[str, DeviceArray] = {}
     for name, (shape, dtype) in every.items():
-        arrays[name] = device.part(whole, begins[name], shape, dtype)
+        arrays[name] = device.part(whole, first + begins[name], shape, dtype)
         if name in planned:
             arrays[name].first_contents = Place(contents, begins[name])
     device.unsent = weakref.ref(whole), contents  # a cycle would keep a failed fit's memory
@@ -241,13 +278,13 @@ class Arena:
         """
         planned = self.plan.arrays
         small = [name for name in planned if joins and self.plan.bytes_of(name) <= MOST_BYTES]
-        large = (
-            [name for name in planned if name not in small] if self._lies_together(small) else ()
-        )
+        lies = self._lies_together(small)
+        large = [name for name in planned if lies and name not in small]
         joint = joint_arrays(
             self.device,
             {name: planned[name] for name in small},
             {name: planned[name] for name in large},
+            self.device.room if lies else None,
         )
         for name, wanted in planned.items():  # a comprehension would be a closure over arrays
             there = joint.pop(name) if name in joint else self.device.empty(*wanted, name)
@@ -260,7 +297,7 @@ class Arena:
     def _lies_together(self, small: Sequence[str]) -> bool:
         """Tell whether large arrays lie in the allocation of the small ones."""
         most = min(MOST_TOGETHER, self.device.caps.max_alloc_bytes // 2)
-        return bool(small) and self.device.one_allocation and self.plan.total_bytes <= most
+        return bool(small) and self.device.room is not None and self.plan.total_bytes <= most
 
 
 class _Renamed(Mapping[str, DeviceArray]):

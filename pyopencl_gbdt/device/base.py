@@ -137,8 +137,8 @@ class Device(ABC):
     """Whether arrays have contents; False for a device on paper."""
     shares_queue = False
     """Whether work is enqueued in the queue of a device that was opened before."""
-    one_allocation = False
-    """Whether a job's arrays lie in one allocation; joined launches then take fewer arguments."""
+    room: Any = None
+    """``arena.Room`` of the arrays of several jobs, whose launches are joined; else None."""
 
     def __init__(self, caps: Capabilities) -> None:
         self.caps = caps

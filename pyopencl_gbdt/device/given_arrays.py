@@ -69,14 +69,17 @@ Bytes = npt.NDArray[np.uint8]
 
 
 class FirstContents:
-    """The bytes of one allocation.
+    """The bytes of one allocation, or of a part of one.
 
     Parameters
     ----------
     n_bytes : int
+    begin : int, default 0
+        The first byte in the allocation.
     """
 
-    def __init__(self, n_bytes: int) -> None:
+    def __init__(self, n_bytes: int, begin: int = 0) -> None:
+        self._begin = begin
         self._image: Bytes | None = np.zeros(n_bytes, np.uint8)
         self._low, self._high = n_bytes, 0
 
@@ -91,7 +94,8 @@ class FirstContents:
     def take(self) -> tuple[int, Bytes]:
         """Return the first byte that was set, and all bytes up to the last one; only once."""
         image, self._image = self._image, None
-        return self._low, np.zeros(0, np.uint8) if image is None else image[self._low : self._high]
+        begin = self._begin + self._low
+        return begin, np.zeros(0, np.uint8) if image is None else image[self._low : self._high]
 
 
 class Place:

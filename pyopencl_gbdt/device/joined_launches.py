@@ -7,8 +7,8 @@ Fits of one kind launch the same kernels, with arrays of their own. In a joined 
 chooses the arguments of its fit; then it does what it does in a launch of that fit alone. So no
 result changes. The fits share a queue.
 
-A driver takes 0.2 us for each array that a launch passes, and five fits have 60 to 100. So a
-joined kernel takes the allocations in which the arrays lie, few of each fit, and a table:
+NVIDIA's OpenCL takes 0.4 us for each array that a launch passes, and five fits have 40 to 80. So a
+joined kernel takes the allocations in which the arrays lie, which are few, and a table:
 
     table    | a: place of "nodes", place of "codes", n_rows ... | b: ...    one row for each fit
 """
@@ -33,9 +33,23 @@ from pyopencl_gbdt.errors import KernelBuildError, KernelLaunchError
 
 _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 _KERNEL = re.compile(r"(\bKERNEL\(\s*\d+\s*\)\s*)(\w+)\s*\(([^()]*)\)\s*\{")
-#: Of each parameter of a kernel the number of the allocation in which its array lies, the same
-#: number for arrays that lie together in every fit; None for a number.
-Layout = tuple[int | None, ...]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where a joined kernel's arrays lie.
+
+    Attributes
+    ----------
+    slots : tuple of (int or None)
+        Of each parameter the number of the allocation in which its array lies, the same number for
+        arrays that lie together in every fit; None for a number.
+    shared : tuple of bool
+        Of each of these, whether it is one allocation for all fits.
+    """
+
+    slots: tuple[int | None, ...]
+    shared: tuple[bool, ...]
 
 
 @lru_cache(maxsize=128)
@@ -75,14 +89,17 @@ def _head(
     place: str,
 ) -> str:
     """Return a joined kernel's parameters, and what chooses those of its fit."""
-    n_wholes = n_allocations(layout)
-    taken = [f"GLOBAL u8* fits_{n}_{fit}" for n in range(n_wholes) for fit in range(n_fits)]
-    taken += ["GLOBAL const u64* RESTRICT fits_table", "const u32 fits_first"]
-    lines = [f"GLOBAL const u64* fits_row = fits_table + fits_first + {len(layout)} * {place};"]
-    for n in range(n_wholes):
+    taken: list[str] = []
+    lines = [f"GLOBAL const u64* fits_row = fits_table + fits_first + {len(declared)} * {place};"]
+    for n, shared in enumerate(layout.shared):
+        if shared:
+            taken.append(f"GLOBAL u8* fits_{n}")
+            continue
+        taken += [f"GLOBAL u8* fits_{n}_{fit}" for fit in range(n_fits)]
         earlier = [f"{place} == {fit} ? fits_{n}_{fit} : " for fit in range(n_fits - 1)]
         lines.append(f"GLOBAL u8* fits_{n} = {''.join(earlier)}fits_{n}_{n_fits - 1};")
-    for i, (text, parameter, n) in enumerate(zip(declared, parameters, layout, strict=True)):
+    taken += ["GLOBAL const u64* RESTRICT fits_table", "const u32 fits_first"]
+    for i, (text, parameter, n) in enumerate(zip(declared, parameters, layout.slots, strict=True)):
         if n is not None:
             kind = text[: text.index("*") + 1]
             lines.append(f"{text} = ({kind})(fits_{n} + fits_row[{i}]);")
@@ -92,11 +109,6 @@ def _head(
             lines.append(f"{text} = ({parameter.type})fits_row[{i}];")
     body = "".join(f"    {line}\n" for line in lines)
     return f"{begin}{name}({', '.join(taken)}) {{\n{body}"
-
-
-def n_allocations(layout: Layout) -> int:
-    """Return how many allocations of each fit a kernel takes."""
-    return max((n + 1 for n in layout if n is not None), default=0)
 
 
 class _Step:
@@ -114,6 +126,8 @@ class _Step:
     together : list of (int or None)
         For each argument the number of the first one that lies in the same allocation, in every
         fit; None for numbers.
+    shared : list of bool
+        For each argument whether it lies in one allocation for all fits.
     words : list of int
         What the arguments are, fit by fit: places in an allocation, and numbers.
     """
@@ -138,10 +152,12 @@ class _Step:
                     self.words.append(_word(arg))
             keys.append(wholes)
         first: dict[tuple[int | None, ...], int] = {}
+        every = list(zip(*keys, strict=True))
         self.together = [
             None if key[0] is None else first.setdefault(key, number)
-            for number, key in enumerate(zip(*keys, strict=True))
+            for number, key in enumerate(every)
         ]
+        self.shared = [len(set(key)) == 1 for key in every]
 
     @property
     def program(self) -> Program:
@@ -151,9 +167,9 @@ class _Step:
     def allocations(self, layout: Layout) -> list[DeviceArray]:
         """Return the allocations that the joined kernel takes, in order."""
         found: list[DeviceArray] = []
-        for n in range(n_allocations(layout)):
-            at = layout.index(n)
-            found += [one.args[at].place[0] for one in self.bound]
+        for n, shared in enumerate(layout.shared):
+            at = layout.slots.index(n)
+            found += [one.args[at].place[0] for one in self.bound[: 1 if shared else None]]
         return found
 
 
@@ -210,31 +226,37 @@ class _Joined:
 
 def _programs(steps: Sequence[_Step]) -> dict[_Key, _Joined]:
     """Return the programs of joined launches, by those of the fits; all builds begin at once."""
-    together: dict[_Key, dict[str, list[list[int | None]]]] = {}
-    example: dict[_Key, _Step] = {}
+    by_program: dict[_Key, dict[str, list[_Step]]] = {}
     for step in steps:
         key = step.program.source, step.program.wg_size
-        example.setdefault(key, step)
-        together.setdefault(key, {}).setdefault(step.bound[0].name, []).append(step.together)
+        by_program.setdefault(key, {}).setdefault(step.bound[0].name, []).append(step)
     found: dict[_Key, _Joined] = {}
-    for key, kernels in together.items():
+    for key, kernels in by_program.items():
         layouts = {name: _layout(every) for name, every in kernels.items()}
-        own, n_fits = example[key].program, len(example[key].bound)
+        example = next(iter(kernels.values()))[0]
+        own, n_fits = example.program, len(example.bound)
         with contextlib.suppress(KernelBuildError):
-            own_layouts = tuple(sorted(layouts.items()))
+            own_layouts = tuple((name, layouts[name]) for name in sorted(layouts))
             program = own.of_source(joined_source(own.source, n_fits, own.place_in_z, own_layouts))
             if program.wg_size == own.wg_size:
                 found[key] = _Joined(program, layouts)
     return found
 
 
-def _layout(every: Sequence[Sequence[int | None]]) -> Layout:
-    """Return a layout that suits all launches of a kernel, from what lies together in each."""
+def _layout(steps: Sequence[_Step]) -> Layout:
+    """Return a layout that suits all launches of a kernel."""
     numbers: dict[tuple[int | None, ...], int] = {}
-    return tuple(
-        None if firsts[0] is None else numbers.setdefault(firsts, len(numbers))
-        for firsts in zip(*every, strict=True)
-    )
+    slots: list[int | None] = []
+    shared: list[bool] = []
+    every = zip(*(step.together for step in steps), strict=True)
+    for at, firsts in enumerate(every):
+        if firsts[0] is None:
+            slots.append(None)
+            continue
+        slots.append(numbers.setdefault(firsts, len(numbers)))
+        if len(shared) < len(numbers):
+            shared.append(all(step.shared[at] for step in steps))
+    return Layout(tuple(slots), tuple(shared))
 
 
 def _table(steps: Sequence[_Step]) -> tuple[DeviceArray | None, dict[int, int]]:

@@ -211,7 +211,7 @@ class Evaluation:
         if self._on_device:
             shape = (self.n_results, N_WORDS)
             self._results = EarlyCopy(arena.array("results", shape, np.int64, zeros))
-        arena.allocate(joins=device.one_allocation)
+        arena.allocate(joins=device.room is not None)
 
     @cached_property
     def launches(self) -> list[Launch]:

@@ -13,6 +13,7 @@ from itertools import chain
 import numpy as np
 
 from pyopencl_gbdt.device import Device
+from pyopencl_gbdt.device.arena import Room
 from pyopencl_gbdt.device.joined_launches import joined
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.device.run_ahead import Pace
@@ -60,10 +61,11 @@ class Joining:
         """Prepare the device of a fit; call it for one after the other."""
         if self._first is None:
             self._first = device
-            device.one_allocation = len(self._tasks) > 1 and joins(device, self._tasks)
-        elif self._first.one_allocation and self._first.process_key == device.process_key:
+            if len(self._tasks) > 1 and joins(device, self._tasks):
+                device.room = Room(len(self._tasks))
+        elif self._first.room is not None and self._first.process_key == device.process_key:
             device.share_queue(self._first)
-            device.one_allocation = True
+            device.room = self._first.room
 
 
 def enqueued_together(fits: Sequence[RunningTask]) -> Sequence[EnqueuedRounds]:
@@ -201,6 +203,8 @@ class JoinedFits:
 
     def _bind(self) -> None:
         """Join the launches of the trees, and those of the metrics."""
+        for task in self._tasks:
+            task.device.send()  # not while CUDA records launches
         fits = [task.fit for task in self._tasks]
         self._bound, rows = [fit.kernels for fit in fits], fits[0].parts.rows
         trees = [list(chain.from_iterable(fit.kernels.batches(joined=False))) for fit in fits]

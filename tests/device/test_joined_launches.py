@@ -1,10 +1,12 @@
 """Launches of several fits as one: the same values, and launches that differ stay apart."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from pyopencl_gbdt.device.arena import joint_arrays
-from pyopencl_gbdt.device.joined_launches import _layout, joined, joined_source
+from pyopencl_gbdt.device.joined_launches import Layout, _layout, joined, joined_source
 from pyopencl_gbdt.device.program import Launch
 from pyopencl_gbdt.device.render import header
 from pyopencl_gbdt.errors import KernelBuildError
@@ -18,11 +20,10 @@ KERNEL(8) shifted(GLOBAL const u32* RESTRICT values, const u32 shift, GLOBAL u32
 
 
 WANTED = """
-KERNEL(8) shifted(GLOBAL u8* fits_0_0, GLOBAL u8* fits_0_1, GLOBAL u8* fits_1_0,
-    GLOBAL u8* fits_1_1, GLOBAL const u64* RESTRICT fits_table, const u32 fits_first) {
+KERNEL(8) shifted(GLOBAL u8* fits_0_0, GLOBAL u8* fits_0_1, GLOBAL u8* fits_1,
+    GLOBAL const u64* RESTRICT fits_table, const u32 fits_first) {
     GLOBAL const u64* fits_row = fits_table + fits_first + 3 * Z;
     GLOBAL u8* fits_0 = Z == 0 ? fits_0_0 : fits_0_1;
-    GLOBAL u8* fits_1 = Z == 0 ? fits_1_0 : fits_1_1;
     GLOBAL const u32* RESTRICT values = (GLOBAL const u32*)(fits_0 + fits_row[0]);
     const u32 shift = (u32)fits_row[1];
     GLOBAL u32* found = (GLOBAL u32*)(fits_1 + fits_row[2]);
@@ -32,7 +33,8 @@ KERNEL(8) shifted(GLOBAL u8* fits_0_0, GLOBAL u8* fits_0_1, GLOBAL u8* fits_1_0,
 
 
 def test_every_parameter_is_chosen_by_the_place():
-    found = joined_source(KERNEL, 2, "Z", (("shifted", (0, None, 1)),))
+    layout = Layout((0, None, 1), (False, True))
+    found = joined_source(KERNEL, 2, "Z", (("shifted", layout),))
     assert found.split() == WANTED.split()
     assert joined_source(KERNEL, 2, "Z", ()).split() == KERNEL.split("*/")[1].split()
 
@@ -81,7 +83,7 @@ KERNEL(8) shown(GLOBAL i64* found, const i64 low, const f32 part, const i32 less
 
 
 def test_arrays_of_one_allocation_and_numbers_of_each_type(device):
-    """The kernel takes an allocation of each fit, here one, the table and a place in it."""
+    """The kernel takes the allocation of all fits, the table and a place in it."""
     dialect = "cuda" if device.caps.api == "cuda" else "opencl"
     source = header(f"dialect_{dialect}.h") + NUMBERS
     program = device.build_rendered("shown", source, 8, {})
@@ -93,7 +95,7 @@ def test_arrays_of_one_allocation_and_numbers_of_each_type(device):
         program.bind("shown", 1, into, *own) for into, own in zip(of_fits, numbers, strict=True)
     ]
     (one,) = joined([[launch] for launch in launches])
-    assert len(one.enqueue.args) == 2 + 2
+    assert len(one.enqueue.args) == 1 + 2
     one()
     for into, (low, part, less, few) in zip(of_fits, numbers, strict=True):
         bits = int(np.float32(part).view(np.uint32))
@@ -101,8 +103,13 @@ def test_arrays_of_one_allocation_and_numbers_of_each_type(device):
 
 
 def test_what_lies_together_in_all_launches_of_a_kernel():
-    assert _layout([[0, None, 0, 3], [0, None, 2, 3]]) == (0, None, 1, 2)
-    assert _layout([[0, None, 0, 0]]) == (0, None, 0, 0)
+    def step(together, shared):
+        return SimpleNamespace(together=together, shared=shared)
+
+    first = step([0, None, 0, 3], [False, False, False, True])
+    assert _layout([first]) == Layout((0, None, 0, 1), (False, True))
+    other = step([0, None, 2, 3], [False, False, True, True])
+    assert _layout([first, other]) == Layout((0, None, 1, 2), (False, False, True))
 
 
 def test_launches_that_differ_stay_apart(device, fits, monkeypatch):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt.device import open_device
-from pyopencl_gbdt.device.arena import Arena, joint_arrays, uploaded
+from pyopencl_gbdt.device.arena import Arena, Room, joint_arrays, uploaded
 from tests.conftest import TEST_DEVICE
 
 PLANNED = {
@@ -79,3 +79,22 @@ def test_only_small_arrays_of_an_arena_are_joined(joins):
     arena.allocate(joins=joins)
     assert [array.first_contents is not None for array in arrays] == [joins, False, joins]
     assert [array.shape for array in arrays] == [(3,), (100_000,), (5,)]
+
+
+def test_arrays_of_several_jobs_lie_in_one_allocation():
+    """The third finds no room: there was room for two of the first one's size."""
+    opened = open_device(TEST_DEVICE)
+    room, planned = Room(2), {"few": ((3,), np.dtype(np.uint32)), "zero": ((2,), np.dtype(np.int8))}
+    larger = {"many": ((60_000,), np.dtype(np.uint32))}
+    jobs = [joint_arrays(opened, planned, larger, room) for _ in range(3)]
+    for number, arrays in enumerate(jobs):
+        arrays["few"].set([number, 1, 2])
+        opened.clear(arrays["zero"])
+        arrays["many"].set(np.full(60_000, number, np.uint32))
+    wholes = [[array.place[0] for array in arrays.values()] for arrays in jobs]
+    assert all(whole is wholes[0][0] for whole in [*wholes[0], *wholes[1]])
+    assert all(whole is not wholes[0][0] for whole in wholes[2])
+    for number, arrays in enumerate(jobs):
+        assert arrays["few"].get().tolist() == [number, 1, 2]
+        assert arrays["zero"].get().tolist() == [0, 0]
+        assert (arrays["many"].get() == number).all()
