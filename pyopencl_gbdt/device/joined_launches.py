@@ -99,10 +99,11 @@ def _head(
         earlier = [f"{place} == {fit} ? fits_{n}_{fit} : " for fit in range(n_fits - 1)]
         lines.append(f"GLOBAL u8* fits_{n} = {''.join(earlier)}fits_{n}_{n_fits - 1};")
     taken += ["GLOBAL const u64* RESTRICT fits_table", "const u32 fits_first"]
-    for i, (text, parameter, n) in enumerate(zip(declared, parameters, layout.slots, strict=True)):
-        if n is not None:
+    every = zip(declared, parameters, layout.slots, strict=True)
+    for i, (text, parameter, slot) in enumerate(every):
+        if slot is not None:
             kind = text[: text.index("*") + 1]
-            lines.append(f"{text} = ({kind})(fits_{n} + fits_row[{i}]);")
+            lines.append(f"{text} = ({kind})(fits_{slot} + fits_row[{i}]);")
         elif parameter.type == "f32":
             lines.append(f"{text} = as_f32((u32)fits_row[{i}]);")
         else:
