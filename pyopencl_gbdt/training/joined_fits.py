@@ -12,7 +12,7 @@ from itertools import chain
 
 import numpy as np
 
-from pyopencl_gbdt.device import Device
+from pyopencl_gbdt.device import Device, DeviceArray
 from pyopencl_gbdt.device.arena import Room
 from pyopencl_gbdt.device.joined_launches import joined
 from pyopencl_gbdt.device.program import Action
@@ -206,23 +206,36 @@ class JoinedFits:
         for task in self._tasks:
             task.device.send()  # not while CUDA records launches
         fits = [task.fit for task in self._tasks]
+        metrics, results = self._all_metrics(moves_words=not any(fit.rates for fit in fits))
         self._bound, rows = [fit.kernels for fit in fits], fits[0].parts.rows
         trees = [list(chain.from_iterable(fit.kernels.batches(joined=False))) for fit in fits]
         self._trees = rows.joined(joined(trees))
-        metrics, results = self._joined_metrics()
         self._metrics = [*self._tasks[0].device.together(metrics), results]
         self._results = results
 
-    def _joined_metrics(self) -> tuple[list[Action], CopiesInTurn]:
-        """Return what writes all metrics, and what tells of high words, to an array of all fits."""
+    def _all_metrics(self, *, moves_words: bool) -> tuple[list[Action], CopiesInTurn]:
+        """Return what writes all metrics, and what tells of high words, to an array of all fits.
+
+        With ``moves_words``, before anything was launched, the kernels of trees write their words
+        there; else copies do.
+        """
         device, n_fits = self._tasks[0].device, len(self._tasks)
-        n_rows = n_fits + sum(task.evaluation.n_results for task in self._tasks)
-        results = CopiesInTurn(device.zeros((n_rows, N_WORDS), np.int64))
-        launches, copies, row = [], [], n_fits
+        row_bytes = N_WORDS * 8
+        step = -(-device.alignment // row_bytes)  # rows from one fit's word to the next one's
+        n_rows = n_fits * step + sum(task.evaluation.n_results for task in self._tasks)
+        whole = device.zeros(n_rows * row_bytes, np.uint8)
+        array = DeviceArray(device, (n_rows, N_WORDS), np.int64, None)
+        array.lie_in(whole)
+        results = CopiesInTurn(array)
+        launches, copies, row = [], [], n_fits * step
         for number, task in enumerate(self._tasks):
             launches.append(task.evaluation.share(results, row))
             row += task.evaluation.n_results
-            needs_high = task.fit.parts.arena["needs_high"]
-            copies.append(copy_launch(needs_high, results.array, number * N_WORDS))
-            task.fit.needs_high = PartOfCopy(results, number, needs_high.dtype)
+            word = task.fit.parts.arena["needs_high"]
+            if moves_words:
+                begin = number * step * row_bytes
+                word.lie_in(device.part(whole, begin, word.shape, word.dtype))
+            else:
+                copies.append(copy_launch(word, array, number * step * N_WORDS))
+            task.fit.needs_high = PartOfCopy(results, number * step, word.dtype)
         return [*joined(launches), *copies], results

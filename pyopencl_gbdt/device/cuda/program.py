@@ -83,7 +83,7 @@ class _CudaEnqueue(BoundKernel):
         self.device = program.device
         self.kernel, self.local = program.function(name), program.large_local
         self.block = (program.wg_size, 1, 1)
-        self.handles = tuple([a.handle if isinstance(a, DeviceArray) else a for a in args])
+        self.handles: tuple[Any, ...] | None = None  # those of the first launch
 
     def __call__(self) -> None:
         device = self.device
@@ -100,6 +100,9 @@ class _CudaEnqueue(BoundKernel):
                 self._launch()
 
     def _launch(self) -> None:
+        if self.handles is None:
+            every = self.args
+            self.handles = tuple([a.handle if isinstance(a, DeviceArray) else a for a in every])
         self.kernel(
             self.grid, self.block, self.handles, shared_mem=self.local, stream=self.device.stream
         )
