@@ -36,7 +36,7 @@ _KERNEL = re.compile(r"(\bKERNEL\(\s*\d+\s*\)\s*)(\w+)\s*\(([^()]*)\)\s*\{")
 
 
 @dataclass(frozen=True)
-class Layout:
+class ArgumentLayout:
     """Where a joined kernel's arrays lie.
 
     Attributes
@@ -54,7 +54,7 @@ class Layout:
 
 @lru_cache(maxsize=128)
 def joined_source(
-    source: str, n_fits: int, place: str, layouts: tuple[tuple[str, Layout], ...]
+    source: str, n_fits: int, place: str, layouts: tuple[tuple[str, ArgumentLayout], ...]
 ) -> str:
     """Return a rendered source some of whose kernels serve several fits.
 
@@ -64,7 +64,7 @@ def joined_source(
     n_fits : int
     place : str
         The expression of the work-group's place in z.
-    layouts : tuple of (str, Layout)
+    layouts : tuple of (str, ArgumentLayout)
         Of each kernel that serves several fits.
     """
 
@@ -84,7 +84,7 @@ def _head(
     name: str,
     declared: Sequence[str],
     parameters: Sequence[Parameter],
-    layout: Layout,
+    layout: ArgumentLayout,
     n_fits: int,
     place: str,
 ) -> str:
@@ -165,7 +165,7 @@ class _Step:
         """Of the first fit; the others' have the same source."""
         return self.bound[0].program
 
-    def allocations(self, layout: Layout) -> list[DeviceArray]:
+    def allocations(self, layout: ArgumentLayout) -> list[DeviceArray]:
         """Return the allocations that the joined kernel takes, in order."""
         found: list[DeviceArray] = []
         for n, shared in enumerate(layout.shared):
@@ -222,7 +222,7 @@ class _Joined:
     """A program of several fits, and the layouts of its kernels."""
 
     program: Program
-    layouts: Mapping[str, Layout]
+    layouts: Mapping[str, ArgumentLayout]
 
 
 def _programs(steps: Sequence[_Step]) -> dict[_Key, _Joined]:
@@ -244,7 +244,7 @@ def _programs(steps: Sequence[_Step]) -> dict[_Key, _Joined]:
     return found
 
 
-def _layout(steps: Sequence[_Step]) -> Layout:
+def _layout(steps: Sequence[_Step]) -> ArgumentLayout:
     """Return a layout that suits all launches of a kernel."""
     numbers: dict[tuple[int | None, ...], int] = {}
     slots: list[int | None] = []
@@ -257,7 +257,7 @@ def _layout(steps: Sequence[_Step]) -> Layout:
         slots.append(numbers.setdefault(firsts, len(numbers)))
         if len(shared) < len(numbers):
             shared.append(all(step.shared[at] for step in steps))
-    return Layout(tuple(slots), tuple(shared))
+    return ArgumentLayout(tuple(slots), tuple(shared))
 
 
 def _table(steps: Sequence[_Step]) -> tuple[DeviceArray | None, dict[int, int]]:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt.device.arena import joint_arrays
-from pyopencl_gbdt.device.joined_launches import Layout, _layout, joined, joined_source
+from pyopencl_gbdt.device.joined_launches import ArgumentLayout, _layout, joined, joined_source
 from pyopencl_gbdt.device.program import Launch
 from pyopencl_gbdt.device.render import header
 from pyopencl_gbdt.errors import KernelBuildError
@@ -33,7 +33,7 @@ KERNEL(8) shifted(GLOBAL u8* fits_0_0, GLOBAL u8* fits_0_1, GLOBAL u8* fits_1,
 
 
 def test_every_parameter_is_chosen_by_the_place():
-    layout = Layout((0, None, 1), (False, True))
+    layout = ArgumentLayout((0, None, 1), (False, True))
     found = joined_source(KERNEL, 2, "Z", (("shifted", layout),))
     assert found.split() == WANTED.split()
     assert joined_source(KERNEL, 2, "Z", ()).split() == KERNEL.split("*/")[1].split()
@@ -107,9 +107,9 @@ def test_what_lies_together_in_all_launches_of_a_kernel():
         return SimpleNamespace(together=together, shared=shared)
 
     first = step([0, None, 0, 3], [False, False, False, True])
-    assert _layout([first]) == Layout((0, None, 0, 1), (False, True))
+    assert _layout([first]) == ArgumentLayout((0, None, 0, 1), (False, True))
     other = step([0, None, 2, 3], [False, False, True, True])
-    assert _layout([first, other]) == Layout((0, None, 1, 2), (False, False, True))
+    assert _layout([first, other]) == ArgumentLayout((0, None, 1, 2), (False, False, True))
 
 
 def test_launches_that_differ_stay_apart(device, fits, monkeypatch):
