@@ -95,11 +95,6 @@ class Capabilities:
         return max(1, min(8 * self.compute_units, (n_rows + 255) // 256))
 
     @property
-    def records_launches(self) -> bool:
-        """Whether one call enqueues launches that were recorded before: a graph of CUDA's."""
-        return self.api == "cuda"
-
-    @property
     def label(self) -> str:
         """Short description for people."""
         return f"{self.name} ({self.platform}, {self.device_id})"
