@@ -80,6 +80,7 @@ FN void add_row(GLOBAL i64x2* target, const i64x2 pair, GLOBAL const u32* offset
 #define MOST_GRADIENTS (((i64)1 << (63 - H_BITS)) - ((i64)1 << 32))
 #define MOST_ROWS 4096u  /* of a run */
 #define LEAST_ROWS 1024u
+#define STRETCH 512u     /* rows */
 
 /* What a work-group adds rows with. */
 typedef struct {
@@ -170,35 +171,101 @@ FN void move_carries(LOCAL i64* cells, GLOBAL i64* target, const source_t* sourc
     }
 }
 
-/* Add a run of rows. Returns the first row behind it; halves `most_rows` if a cell overflowed. */
+/* Add the rows of a stretch to the cells of 14 places. */
+FN void add_tile_14(LOCAL i64* cells, const i64* numbers, GLOBAL const u8* code, const u64 stride, const u32 n) {
+    for (u32 i = 0; i < n; i++, code += stride) {
+        const i64 number = numbers[i];
+        cells[0 + code[0]] += number;
+        cells[256 + code[1]] += number;
+        cells[512 + code[2]] += number;
+        cells[768 + code[3]] += number;
+        cells[1024 + code[4]] += number;
+        cells[1280 + code[5]] += number;
+        cells[1536 + code[6]] += number;
+        cells[1792 + code[7]] += number;
+        cells[2048 + code[8]] += number;
+        cells[2304 + code[9]] += number;
+        cells[2560 + code[10]] += number;
+        cells[2816 + code[11]] += number;
+        cells[3072 + code[12]] += number;
+        cells[3328 + code[13]] += number;
+    }
+}
+
+/* Add the rows of a stretch to the cells of 8 places. */
+FN void add_tile_8(LOCAL i64* cells, const i64* numbers, GLOBAL const u8* code, const u64 stride, const u32 n) {
+    for (u32 i = 0; i < n; i++, code += stride) {
+        const i64 number = numbers[i];
+        cells[0 + code[0]] += number;
+        cells[256 + code[1]] += number;
+        cells[512 + code[2]] += number;
+        cells[768 + code[3]] += number;
+        cells[1024 + code[4]] += number;
+        cells[1280 + code[5]] += number;
+        cells[1536 + code[6]] += number;
+        cells[1792 + code[7]] += number;
+    }
+}
+
+/* Add the rows of a stretch to the cells of 4 places. */
+FN void add_tile_4(LOCAL i64* cells, const i64* numbers, GLOBAL const u8* code, const u64 stride, const u32 n) {
+    for (u32 i = 0; i < n; i++, code += stride) {
+        const i64 number = numbers[i];
+        cells[0 + code[0]] += number;
+        cells[256 + code[1]] += number;
+        cells[512 + code[2]] += number;
+        cells[768 + code[3]] += number;
+    }
+}
+
+/* Add the rows of a stretch to the cells of a place. */
+FN void add_tile_1(LOCAL i64* cells, const i64* numbers, GLOBAL const u8* code, const u64 stride, const u32 n) {
+    for (u32 i = 0; i < n; i++, code += stride) {
+        const i64 number = numbers[i];
+        cells[0 + code[0]] += number;
+    }
+}
+
+/* Add a stretch of rows in order to the cells of all places, tile after tile. */
+FN void add_stretch(LOCAL i64* cells, const i64* numbers, const source_t* source, const u32 row, const u32 n) {
+    GLOBAL const u8* code = source->codes + (row - source->first_row) * source->stride;
+    u32 place = 0;
+    for (; place + 14 <= source->n_places; place += 14)
+        add_tile_14(cells + 256 * place, numbers, code + place, source->stride, n);
+    for (; place + 8 <= source->n_places; place += 8)
+        add_tile_8(cells + 256 * place, numbers, code + place, source->stride, n);
+    for (; place + 4 <= source->n_places; place += 4)
+        add_tile_4(cells + 256 * place, numbers, code + place, source->stride, n);
+    for (; place + 1 <= source->n_places; place += 1)
+        add_tile_1(cells + 256 * place, numbers, code + place, source->stride, n);
+}
+
+/* Add a run of rows in order. Returns the first behind it; halves `most_rows` if a cell overflowed. */
 FN u32 add_run(LOCAL i64* cells, GLOBAL i64* target, const piece_t piece, const u32 begin,
                const source_t* source, u32* most_rows) {
     const u32 most = piece.end - begin < *most_rows ? piece.end : begin + *most_rows;
     i64 sum_g = 0, sum_h = 0; /* of gradients without their signs, and of Hessians */
     i32 signs = 0; /* negative if a Hessian is: only the primitive's are */
+    i64 numbers[STRETCH];
     u32 at = begin;
-    for (; at < most && sum_g < MOST_GRADIENTS; at++) {
-        const u32 row = piece.in_order ? at - piece.base : source->rows[at];
-        if (!piece.in_order && at + 24 < piece.end) {
-            const u32 later = source->rows[at + 24];
-            PREFETCH(source->codes + (later - source->first_row) * source->stride);
-            if (source->straddles)
-                PREFETCH(source->codes + (later - source->first_row) * source->stride + source->n_places - 1);
-            PREFETCH(source->quanta + piece.base + later);
+    while (at < most && sum_g < MOST_GRADIENTS) {
+        const u32 some = most - at < STRETCH ? most - at : STRETCH;
+        GLOBAL const i32x2* own = source->quanta + at;
+        u32 n = 0;
+        for (; n < some && sum_g < MOST_GRADIENTS; n++) {
+            const i32x2 quanta = own[n];
+            sum_g += quanta.x < 0 ? -(i64)quanta.x : quanta.x;
+            sum_h += quanta.y;
+            signs |= quanta.y;
+            numbers[n] = ((i64)quanta.x << H_BITS) + quanta.y;
         }
-        const i32x2 quanta = source->quanta[piece.base + row];
-        sum_g += quanta.x < 0 ? -(i64)quanta.x : quanta.x;
-        sum_h += quanta.y;
-        signs |= quanta.y;
-        add_to_cells(cells, ((i64)quanta.x << H_BITS) + quanta.y, source, row);
+        add_stretch(cells, numbers, source, at - piece.base, n);
+        at += n;
     }
     const u32 run_end = at;
     const i64 moved = move_cells(cells, target, source);
     if (signs >= 0 && moved == sum_h * source->n_places) return run_end;
-    for (at = begin; at < run_end; at++) {
-        const u32 row = piece.in_order ? at - piece.base : source->rows[at];
-        add_to_cells(cells, source->quanta[piece.base + row].y, source, row);
-    }
+    for (at = begin; at < run_end; at++) add_to_cells(cells, source->quanta[at].y, source, at - piece.base);
     move_carries(cells, target, source);
     *most_rows /= 2;
     return run_end;
@@ -232,7 +299,7 @@ FN void add_plain(LOCAL i64x2* pairs, GLOBAL i64x2* target, const piece_t piece,
     }
 }
 
-/* Add a piece's rows, but for few. Returns the first that is left. */
+/* Add a piece's rows, but for few; `packs`: a root's, whose rows are in order. Returns the first that is left. */
 FN u32 add_piece(LOCAL i64x2* pairs, GLOBAL i64x2* target, const piece_t piece, const u32 packs,
                  const source_t* source, u32* most_rows) {
     const u32 n_codes = source->code_end - source->code_begin;
