@@ -23,9 +23,19 @@
 <%namespace name="group" file="group.cl.mako"/>
 <%namespace name="codes" file="row_codes.cl.mako"/>
 <%namespace name="by_ballots" file="partition_ballots.cl.mako"/>
+<%!
+    #: Share of all rows up to which a node is `sparse`: codes of its rows are asked for ahead. PoCL, 1 M x 28, processor
+    #: ms a level without asking, and with: halves 2.5 and 3.0, quarters 2.9 and 3.2, eighths 3.5 and 3.1, sixteenths 4.1
+    #: and 3.4, a sixty-fourth 7.9 and 4.5.
+    SPARSE = 8
+%>\
 <%
     run = -(-chunk // wg_size)
-    split_type, goes_left = ("row_split_t", "row_goes_left") if categories else ("code_split_t", "code_goes_left")
+    split_type, splits, goes_left = ("code_split_t", "code_split", "code_goes_left")
+    if categories:
+        split_type, goes_left = "row_split_t", "row_goes_left"
+    elif wg_size == 1:
+        split_type, splits, goes_left = "right_codes_t", "right_codes", "!code_goes_right"
     with_ballots = ballots and wg_size % 32 == 0 and run <= 32  # a bit for each row of a work-item
 %>
 % if not with_ballots:
@@ -65,7 +75,7 @@ FN void clear_next(GLOBAL i64* pool, GLOBAL const node_t* nodes, GLOBAL const u3
 }
 
 /* Rows of a node that a task moves: `size` from `begin` on, of the node's list or, without one, in order. */
-typedef struct { u32 begin, size, base, in_order, node_begin, node_end, first_row; } task_t;
+typedef struct { u32 begin, size, base, in_order, ${"sparse, " if wg_size == 1 else ""}node_begin, node_end, first_row; } task_t;
 
 /* The children's counters: of a page's rows, by which tasks take their places, and of all rows. */
 typedef struct { GLOBAL node_t* nodes; GLOBAL u32* rows; } children_t;
@@ -81,27 +91,36 @@ FN u32 row_of(const task_t task, GLOBAL const u32* rows, const u32 i) {
 }
 
 % if wg_size == 1:
-/* Move a task's rows. Both sides are written and one of them counts: no branch is mispredicted. */
+## Deal rows up to `end` to both sides; both are written and one of them counts, so that no branch is mispredicted.
+<%def name="deal(end, row, ask='')">\
+    for (; i < ${end}; i++) {
+        const u32 row = ${row};${ask}
+        const u32 left = ${goes_left}(code_of(column, row - task.first_row), split);
+        lefts[n_left] = row;
+        rights[i - n_left] = row;
+        n_left += left;
+    }
+</%def>\
+/* Move a task's rows. */
 FN void move_rows(const task_t task, GLOBAL const u32* rows, GLOBAL u32* moved,
                   const column_t column, const ${split_type} split, const children_t children) {
     u32 lefts[${chunk}], rights[${chunk}];
-    u32 n_left = 0, n_right = 0;
-    for (u32 i = 0; i < task.size; i++) {
-        const u32 row = row_of(task, rows, i);
-% if prefetch and code != "tiled":
-        if (!task.in_order && i + ${prefetch} < task.size)
-            PREFETCH(column.codes + (rows[task.begin + i + ${prefetch}] - task.first_row) * column.row_stride);
-% endif
-        const u32 left = ${goes_left}(code_of(column, row - task.first_row), split);
-        lefts[n_left] = row;
-        rights[n_right] = row;
-        n_left += left;
-        n_right += 1 - left;
+    u32 n_left = 0, i = 0;
+    GLOBAL const u32* own = rows + task.begin;
+    if (task.in_order) {
+        const u32 first = task.begin - task.base;
+${deal("task.size", "first + i")}\
     }
+% if prefetch and code != "tiled":
+    const u32 n_asked = task.sparse && task.size > ${prefetch} ? task.size - ${prefetch} : 0;
+${deal("n_asked", "own[i]", f" PREFETCH(column.codes + (own[i + {prefetch}] - task.first_row) * column.row_stride);")}\
+% endif
+${deal("task.size", "own[i]")}\
+    const u32 n_right = task.size - n_left;
     const u32 left_at = task.node_begin + take_places(children, 0, n_left);
     const u32 right_at = task.node_end - n_right - take_places(children, 1, n_right);
-    for (u32 i = 0; i < n_left; i++) moved[left_at + i] = lefts[i];
-    for (u32 i = 0; i < n_right; i++) moved[right_at + i] = rights[i];
+    for (u32 k = 0; k < n_left; k++) moved[left_at + k] = lefts[k];
+    for (u32 k = 0; k < n_right; k++) moved[right_at + k] = rights[k];
 }
 % elif with_ballots:
 ${by_ballots.move_rows(wg_size, run, goes_left, split_type)}
@@ -181,13 +200,16 @@ KERNEL(${wg_size}) move(
         task.size = task.node_end - task.begin < ${chunk} ? task.node_end - task.begin : ${chunk};
         task.base = node->tree * n_rows;
         task.in_order = node->in_order;
+% if wg_size == 1:
+        task.sparse = node->count <= n_rows / ${SPARSE};
+% endif
         task.first_row = first_row;
         const ${split_type} split =
 % if categories:
             row_split(code_split(node->bin, node->default_left, feature_bins[node->feature]),
                       node->split_kind, sets, (u64)(node->left / 2) * set_words);
 % else:
-            code_split(node->bin, node->default_left, feature_bins[node->feature]);
+            ${splits}(node->bin, node->default_left, feature_bins[node->feature]);
 % endif
         const column_t column = column_of(${codes.column(code)}, node->feature);
 % if wg_size == 1:

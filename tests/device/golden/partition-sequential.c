@@ -73,7 +73,7 @@ FN void clear_next(GLOBAL i64* pool, GLOBAL const node_t* nodes, GLOBAL const u3
 }
 
 /* Rows of a node that a task moves: `size` from `begin` on, of the node's list or, without one, in order. */
-typedef struct { u32 begin, size, base, in_order, node_begin, node_end, first_row; } task_t;
+typedef struct { u32 begin, size, base, in_order, sparse, node_begin, node_end, first_row; } task_t;
 
 /* The children's counters: of a page's rows, by which tasks take their places, and of all rows. */
 typedef struct { GLOBAL node_t* nodes; GLOBAL u32* rows; } children_t;
@@ -88,25 +88,42 @@ FN u32 row_of(const task_t task, GLOBAL const u32* rows, const u32 i) {
     return task.in_order ? task.begin + i - task.base : rows[task.begin + i];
 }
 
-/* Move a task's rows. Both sides are written and one of them counts: no branch is mispredicted. */
+/* Move a task's rows. */
 FN void move_rows(const task_t task, GLOBAL const u32* rows, GLOBAL u32* moved,
-                  const column_t column, const code_split_t split, const children_t children) {
+                  const column_t column, const right_codes_t split, const children_t children) {
     u32 lefts[2048], rights[2048];
-    u32 n_left = 0, n_right = 0;
-    for (u32 i = 0; i < task.size; i++) {
-        const u32 row = row_of(task, rows, i);
-        if (!task.in_order && i + 48 < task.size)
-            PREFETCH(column.codes + (rows[task.begin + i + 48] - task.first_row) * column.row_stride);
-        const u32 left = code_goes_left(code_of(column, row - task.first_row), split);
+    u32 n_left = 0, i = 0;
+    GLOBAL const u32* own = rows + task.begin;
+    if (task.in_order) {
+        const u32 first = task.begin - task.base;
+    for (; i < task.size; i++) {
+        const u32 row = first + i;
+        const u32 left = !code_goes_right(code_of(column, row - task.first_row), split);
         lefts[n_left] = row;
-        rights[n_right] = row;
+        rights[i - n_left] = row;
         n_left += left;
-        n_right += 1 - left;
     }
+    }
+    const u32 n_asked = task.sparse && task.size > 48 ? task.size - 48 : 0;
+    for (; i < n_asked; i++) {
+        const u32 row = own[i]; PREFETCH(column.codes + (own[i + 48] - task.first_row) * column.row_stride);
+        const u32 left = !code_goes_right(code_of(column, row - task.first_row), split);
+        lefts[n_left] = row;
+        rights[i - n_left] = row;
+        n_left += left;
+    }
+    for (; i < task.size; i++) {
+        const u32 row = own[i];
+        const u32 left = !code_goes_right(code_of(column, row - task.first_row), split);
+        lefts[n_left] = row;
+        rights[i - n_left] = row;
+        n_left += left;
+    }
+    const u32 n_right = task.size - n_left;
     const u32 left_at = task.node_begin + take_places(children, 0, n_left);
     const u32 right_at = task.node_end - n_right - take_places(children, 1, n_right);
-    for (u32 i = 0; i < n_left; i++) moved[left_at + i] = lefts[i];
-    for (u32 i = 0; i < n_right; i++) moved[right_at + i] = rights[i];
+    for (u32 k = 0; k < n_left; k++) moved[left_at + k] = lefts[k];
+    for (u32 k = 0; k < n_right; k++) moved[right_at + k] = rights[k];
 }
 
 KERNEL(1) move(
@@ -135,9 +152,10 @@ KERNEL(1) move(
         task.size = task.node_end - task.begin < 2048 ? task.node_end - task.begin : 2048;
         task.base = node->tree * n_rows;
         task.in_order = node->in_order;
+        task.sparse = node->count <= n_rows / 8;
         task.first_row = first_row;
-        const code_split_t split =
-            code_split(node->bin, node->default_left, feature_bins[node->feature]);
+        const right_codes_t split =
+            right_codes(node->bin, node->default_left, feature_bins[node->feature]);
         const column_t column = column_of(codes, block_features, row_stride, block_stride, paired, node->feature);
         move_rows(task, rows, moved, column, split, children);
     }
