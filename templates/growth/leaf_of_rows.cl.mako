@@ -59,6 +59,9 @@ KERNEL(${wg_size}) ${name}(
                 own[in_order ? position - base : rows[position]] ${statement} leaf;
         } else { /* into leaves of the last level */
             const ${word} left = ${of.format("node->left")}, right = ${of.format("node->left + 1")};
+% if wg_size == 1:
+            const ${word} leaves[2] = {right, left}; /* a compiler makes a branch of a choice, which chance mispredicts */
+% endif
 % if categories:
             const row_split_t split = row_split(
                 code_split(node->bin, node->default_left, feature_bins[node->feature]),
@@ -77,7 +80,8 @@ KERNEL(${wg_size}) ${name}(
                     PREFETCH(column.codes + (later - first_row) * column.row_stride);
                 }
 % endif
-                own[row] ${statement} ${goes_left}(code_of(column, row - first_row), split) ? left : right;
+                const u32 goes_left = ${goes_left}(code_of(column, row - first_row), split);
+                own[row] ${statement} ${"leaves[goes_left]" if wg_size == 1 else "goes_left ? left : right"};
             }
         }
     }

@@ -50,6 +50,7 @@ KERNEL(1) add_leaves(
                 own[in_order ? position - base : rows[position]] += leaf;
         } else { /* into leaves of the last level */
             const f32 left = node_values[node->left], right = node_values[node->left + 1];
+            const f32 leaves[2] = {right, left}; /* a compiler makes a branch of a choice, which chance mispredicts */
             const code_split_t split =
                 code_split(node->bin, node->default_left, feature_bins[node->feature]);
             const column_t column = column_of(codes, block_features, row_stride, block_stride, paired, node->feature);
@@ -60,7 +61,8 @@ KERNEL(1) add_leaves(
                     PREFETCH(own + later);
                     PREFETCH(column.codes + (later - first_row) * column.row_stride);
                 }
-                own[row] += code_goes_left(code_of(column, row - first_row), split) ? left : right;
+                const u32 goes_left = code_goes_left(code_of(column, row - first_row), split);
+                own[row] += leaves[goes_left];
             }
         }
     }
