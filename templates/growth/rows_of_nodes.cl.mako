@@ -218,20 +218,21 @@ FN void move_chunk(GLOBAL node_t* nodes, GLOBAL const u32* picked, const u32 tas
     GLOBAL const node_t* node = nodes + picked[tree];
     GLOBAL const u32* rows = node->depth % 2 ? odd_rows : even_rows;
     GLOBAL u32* moved = node->depth % 2 ? even_rows : odd_rows;
-    const code_split_t split = code_split(node->bin, node->default_left, feature_bins[node->feature]);
+    const right_codes_t right = right_codes(node->bin, node->default_left, feature_bins[node->feature]);
     GLOBAL const ${code}* column = columns + (u64)node->feature * n_rows;
     const u32 begin = node->begin + chunk * CHUNK, node_end = node->begin + node->count, in_order = node->in_order;
     const u32 n = node_end - begin < CHUNK ? node_end - begin : CHUNK;
     u32 lefts[CHUNK], rights[CHUNK];
-    u32 n_left = 0, n_right = 0;
-    for (u32 i = 0; i < n; i++) {
-        const u32 row = in_order ? begin - node->begin + i : rows[begin + i];
-        const u32 left = code_goes_left(column[row], split);
+    u32 n_left = 0;
+% for if_listed, row in (("in_order", "begin - node->begin + i"), ("!in_order", "rows[begin + i]")):
+    for (u32 i = 0; ${if_listed} && i < n; i++) {
+        const u32 row = ${row};
         lefts[n_left] = row;
-        rights[n_right] = row;
-        n_left += left;
-        n_right += 1 - left;
+        rights[i - n_left] = row;
+        n_left += !code_goes_right(column[row], right);
     }
+% endfor
+    const u32 n_right = n - n_left;
     const u32 left_at = node->begin + atomic_add_global_u32(&nodes[node->left].count, n_left);
     const u32 right_at = node_end - n_right - atomic_add_global_u32(&nodes[node->left + 1].count, n_right);
     for (u32 i = 0; i < n_left; i++) moved[left_at + i] = lefts[i];
