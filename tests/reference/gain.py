@@ -7,6 +7,7 @@ header has the formulas.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -77,8 +78,9 @@ class Rule:
         return bool(self.lower > -_UNBOUNDED or self.upper < _UNBOUNDED)
 
 
+@cache
 def make_rule(scale: Scale, reg_lambda: float, reg_alpha: float, max_delta_step: float) -> Rule:
-    """Convert regularisation parameters to the units of a tree's scale."""
+    """Convert regularisation parameters to the units of a scale; its arrays are shared."""
     scale_g, scale_h = scale.sum_g, scale.sum_h
     weight_power = scale_h - scale_g
 
@@ -213,6 +215,7 @@ def real_weight(units: F, rule: Rule) -> F:
     return np.clip(weight, -rule.limit, rule.limit) if rule.limit[0] else weight
 
 
+@cache
 def least_hessian(min_child_weight: float, scale: Scale) -> int:
     """Return the Hessian that a child needs, in quanta; at least 1, as a child has rows."""
     return max(1, int(to_quanta(np.array([min_child_weight], _f), scale.sum_h)[0]))
