@@ -11,7 +11,7 @@ from tests.conftest import TEST_DEVICE
 from tests.processes import QUICK_BUILDS, ROOT
 
 
-@pytest.mark.thorough
+@pytest.mark.exhaustive
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_cases_are_measured(tmp_path):
     """In a process of its own, as the bench forks, and the tests' drivers do not survive that."""

@@ -28,7 +28,7 @@ def test_the_parts_of_a_process_make_up_its_time(tmp_path, capsys, monkeypatch):
     assert json.loads(file.read_text())["cpu, kept"] == [own, own]
 
 
-@pytest.mark.thorough
+@pytest.mark.exhaustive
 def test_a_process_tells_its_parts(tmp_path):
     found = cold.run(cold._OURS, [TEST_DEVICE, "200", "3", "2"], str(tmp_path))
     whole = sum(found[name] for name in ("Python", "NumPy", "import", "train"))

@@ -38,7 +38,7 @@ def devices(monkeypatch, tmp_path):
     return be
 
 
-@pytest.mark.thorough
+@pytest.mark.exhaustive
 def test_a_real_device_passes_and_the_report_is_saved(tmp_path, capsys):
     saved = tmp_path / "report.json"
     assert main(["doctor", "--device", TEST_DEVICE, "--json", str(saved)]) == 0

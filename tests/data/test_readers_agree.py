@@ -60,6 +60,7 @@ def parser(request):
     return PARSERS[request.param]
 
 
+@pytest.mark.few(12)
 @pytest.mark.parametrize("delimiter", [",", "\t", ";"])
 @pytest.mark.parametrize("place", ["first", "middle", "last"])
 def test_every_spelling_of_a_field(parser, delimiter, place):
@@ -191,6 +192,7 @@ def random_table(rng):
     return "\n".join(lines)
 
 
+@pytest.mark.few(60)
 @pytest.mark.parametrize("seed", range(20))
 @pytest.mark.parametrize("block_size", [1, 50, 1 << 20])
 def test_random_tables_in_blocks(parser, seed, block_size):

@@ -71,7 +71,7 @@ THOROUGH = {"test_scikit_learns_checks": lambda estimator, check: isinstance(est
 
 
 @pytest.mark.few(6)
-@pytest.mark.more(90)
+@pytest.mark.more(45)
 @pytest.mark.filterwarnings("ignore")
 @parametrize_with_checks(
     [GBDTRegressor(**SMALL), GBDTClassifier(**SMALL), *(forest(**SMALL) for forest in FORESTS)]
@@ -89,7 +89,7 @@ USUAL = [GBDTRegressor(device=TEST_DEVICE), GBDTClassifier(device=TEST_DEVICE, n
 
 
 @pytest.mark.few(6)
-@pytest.mark.more(40)
+@pytest.mark.more(20)
 @pytest.mark.filterwarnings("ignore")
 @parametrize_with_checks(USUAL)
 def test_scikit_learns_checks_of_the_usual_preset(estimator, check):
@@ -100,6 +100,7 @@ def test_scikit_learns_checks_of_the_usual_preset(estimator, check):
     check(estimator)
 
 
+@pytest.mark.few(16)
 @pytest.mark.filterwarnings("ignore")
 @parametrize_with_checks([OneQuery(**SMALL)])
 def test_scikit_learns_checks_of_a_ranker(estimator, check):

@@ -67,7 +67,7 @@ CASES = {
 
 
 @pytest.mark.few(2)
-@pytest.mark.more(12)
+@pytest.mark.more(8)
 @pytest.mark.parametrize("case", CASES)
 def test_every_way(case):
     recipe = CASES[case]

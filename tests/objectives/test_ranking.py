@@ -59,7 +59,7 @@ def id_of(options):
 
 
 @pytest.mark.few(2)
-@pytest.mark.more(5)
+@pytest.mark.more(2)
 @pytest.mark.parametrize("sizes", [(0, 32), (1, 256)])
 @pytest.mark.parametrize("options", OPTIONS, ids=id_of)
 @pytest.mark.parametrize("name", NAMES)

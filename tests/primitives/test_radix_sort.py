@@ -71,7 +71,7 @@ def special(rng, n, dtype):
 
 
 @pytest.mark.few(6)
-@pytest.mark.more(16)
+@pytest.mark.more(10)
 @pytest.mark.parametrize(("dtype", "value_dtype", "descending", "begin", "end"), SORTS)
 def test_equals_twin_at_edges(device, variant, rng, dtype, value_dtype, descending, begin, end):
     params = variant.params

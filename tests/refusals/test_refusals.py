@@ -158,7 +158,7 @@ def sampled():
 
 
 @pytest.mark.few(3)
-@pytest.mark.more(20)
+@pytest.mark.more(10)
 @pytest.mark.parametrize("names", sampled(), ids=" and ".join)
 def test_what_is_no_row_trains(names):
     training = Training.of([OPTIONS[name] for name in names])

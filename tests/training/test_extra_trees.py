@@ -31,7 +31,7 @@ DRAWN = {
 
 def both(params, X, y, **columns):
     """Return the model of the device and that of the twin, as JSON, and the device's."""
-    own = {"n_estimators": 4, "min_child_weight": 0, "extra_trees": True, **params}
+    own = {"n_estimators": 3, "min_child_weight": 0, "extra_trees": True, **params}
     model = train({**own, "device": TEST_DEVICE}, Dataset(X, y, **columns))
     twin = train_reference(Parameters.from_dict(own), X, y, **columns)
     assert model.ensemble.trees == twin.trees
@@ -47,7 +47,7 @@ def test_models_are_the_twins(growth):
         y = np.digitize(y, [0.5, 1.1][: DRAWN[growth].get("num_class", 2) - 1]).astype(np.float32)
     params = DRAWN[growth]
     model = both(params, X, y)
-    again = {"n_estimators": 4, "min_child_weight": 0, **params, "device": TEST_DEVICE}
+    again = {"n_estimators": 3, "min_child_weight": 0, **params, "device": TEST_DEVICE}
     assert to_xgboost_json(train(again, Dataset(X, y)).ensemble) != to_xgboost_json(model.ensemble)
 
 

@@ -48,7 +48,7 @@ GROWTH = {
 
 
 def given(**params):
-    return {"n_estimators": 3, "max_depth": 4, "min_child_weight": 0, "forced_splits": FORCED,
+    return {"n_estimators": 2, "max_depth": 4, "min_child_weight": 0, "forced_splits": FORCED,
             **params}  # fmt: skip
 
 

@@ -55,18 +55,18 @@ def rows_of_children(model, rows):
 
 
 def ours(X, y, *, least=LEAST, **params):
-    params = {"n_estimators": 4, "min_child_weight": 0, **params}
+    params = {"n_estimators": 2, "min_child_weight": 0, **params}
     return train({**params, "min_samples_leaf": least, "device": TEST_DEVICE}, Dataset(X, y))
 
 
 @pytest.mark.few(2)
-@pytest.mark.more(5)
+@pytest.mark.more(3)
 @pytest.mark.parametrize("loss", ["reg:squarederror", "binary:logistic"])
 @pytest.mark.parametrize("growth", GROWTH)
 def test_no_leaf_has_fewer_rows_and_the_twin_has_the_same(growth, loss):
     X, y = problem()
     y = y if loss == "reg:squarederror" else (y > 0.5).astype(np.float32)
-    own = {"n_estimators": 4, "min_child_weight": 0, "objective": loss, **GROWTH[growth]}
+    own = {"n_estimators": 2, "min_child_weight": 0, "objective": loss, **GROWTH[growth]}
     params = {**own, "min_samples_leaf": LEAST}
     model = train({**params, "device": TEST_DEVICE}, Dataset(X, y))
     free = train({**own, "device": TEST_DEVICE}, Dataset(X, y))
@@ -104,7 +104,7 @@ def test_rows_are_counted_whatever_they_weigh(case):
         y[:3] = 1e5
     if case == "classes":
         y = np.digitize(y, [0.3, 0.9]).astype(np.float32)
-    params = {"n_estimators": 3, "max_depth": 5, "min_samples_leaf": LEAST, **SAMPLES[case]}
+    params = {"n_estimators": 2, "max_depth": 5, "min_samples_leaf": LEAST, **SAMPLES[case]}
     model = train({**params, "device": TEST_DEVICE}, Dataset(X, y, weight))
     twin = train_reference(Parameters.from_dict(params), X, y, weight)
     assert to_xgboost_json(model.ensemble) == to_xgboost_json(twin)
@@ -122,7 +122,7 @@ def test_sparse_rows(page, loss):
     rows = csr_matrix(np.where(np.isnan(X), 0, X + 10))
     model = train(
         {
-            "n_estimators": 3,
+            "n_estimators": 2,
             "min_samples_leaf": LEAST,
             "page": page,
             "objective": loss,
@@ -141,7 +141,7 @@ def test_sets_of_categories(loss, growth):
     X, y = problem(missing=0)
     X[:, 0] = np.random.default_rng(1).integers(0, 40, len(X))
     y = (y + (X[:, 0] % 3)).astype(np.float32)
-    params = {"n_estimators": 4, "cat_method": "sets", "objective": loss, **GROWTH[growth]}
+    params = {"n_estimators": 2, "cat_method": "sets", "objective": loss, **GROWTH[growth]}
     data = Dataset(X, y, categorical_features=[0])
     params |= {"min_samples_leaf": LEAST, "min_child_weight": 0}
     model = train({**params, "device": TEST_DEVICE}, data)

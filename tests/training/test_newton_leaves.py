@@ -18,7 +18,7 @@ from tests.training.test_streamed import rows as streamed_rows
 
 LOGISTIC = {"objective": "binary:logistic"}
 POISSON = {"objective": "count:poisson"}
-STEPS = {"leaf_estimation_iterations": 4, "n_estimators": 3, "max_depth": 4, "max_bin": 32}
+STEPS = {"leaf_estimation_iterations": 4, "n_estimators": 2, "max_depth": 4, "max_bin": 32}
 #: Parameters, label, and whether rows have weights.
 CASES = {
     "logistic": (LOGISTIC, "two classes", True),

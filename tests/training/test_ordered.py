@@ -23,7 +23,7 @@ from tests.training.test_reference_train import LOGISTIC, SQUARED, check, rows
 
 #: All combinations are ``thorough``, see tests/conftest.py.
 ONCE_EACH = True
-ORDERED = {"boosting_type": "ordered", "n_estimators": 4, "max_depth": 3, "max_bin": 32}
+ORDERED = {"boosting_type": "ordered", "n_estimators": 3, "max_depth": 3, "max_bin": 32}
 
 
 @pytest.mark.few(2)
@@ -105,11 +105,11 @@ def test_several_batches_and_pages(monkeypatch):
     base = objective.to_margin(objective.starting_scores(label, None))
     start = np.array(base, np.float32)[:, None].repeat(150, 1)
     device = open_device(TEST_DEVICE)
-    assert Fit(device, p, objective, data, start, n_pages=3).run(4) == whole
+    assert Fit(device, p, objective, data, start, n_pages=3).run(p.n_estimators) == whole
     monkeypatch.setattr(fit_parts, "trees_fit", lambda parts, build: parts.nodes.n_trees == 1)
     one = Fit(device, p, objective, data, start)
     assert len(one.parts.nodes.batches) == 3
-    assert one.run(4) == whole
+    assert one.run(p.n_estimators) == whole
     margins = one.parts.arena["margins"].get()
     assert_same_bits(one.state()["ordered margins"].reshape(3, -1)[:, -150:], margins)
 

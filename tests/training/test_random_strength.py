@@ -35,7 +35,7 @@ def both(params, X, y, weight=None, **columns):
 
 
 @pytest.mark.few(2)
-@pytest.mark.more(4)
+@pytest.mark.more(2)
 @pytest.mark.parametrize("growth", NOISY)
 def test_models_are_the_twins(growth):
     X, y = problem()

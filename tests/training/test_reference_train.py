@@ -58,7 +58,7 @@ def check(X, score, weight, **params):
 @pytest.mark.parametrize("max_depth", [1, 2, 3, 4, 5, 6])
 def test_depths_bins_and_weights(objective, weighted, max_bin, max_depth):
     X, score, weight = rows(weighted=weighted)
-    params = {"max_depth": max_depth, "max_bin": max_bin, "n_estimators": 3, "reg_lambda": 0.5}
+    params = {"max_depth": max_depth, "max_bin": max_bin, "n_estimators": 2, "reg_lambda": 0.5}
     model = check(X, score, weight, objective=objective, **params)
     assert all(tree.depth.max() == max_depth for tree in model.trees[:1])
 

@@ -67,7 +67,7 @@ def twin(params, y, weight=None):
 
 
 @pytest.mark.few(3)
-@pytest.mark.more(9)
+@pytest.mark.more(6)
 @pytest.mark.parametrize("kind", [*SKETCHED, *LATER])
 def test_bits_are_those_of_the_twin(kind):
     given, y, weight = KINDS[kind]

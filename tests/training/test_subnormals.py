@@ -92,7 +92,7 @@ def flushed(device):
 
 
 @pytest.mark.few(2)
-@pytest.mark.more(5)
+@pytest.mark.more(3)
 @pytest.mark.parametrize("case", CASES)
 def test_a_device_that_flushes_them_trains_the_same_model(device, flushed, case):
     assert bits(device, case) == flushed(case)

@@ -67,7 +67,7 @@ def wanted(case, weighted):
 
 
 @pytest.mark.few(2)
-@pytest.mark.more(10)
+@pytest.mark.more(6)
 @pytest.mark.parametrize(("weighted", "pretence"), WAYS)
 @pytest.mark.parametrize("case", CASES)
 def test_the_twins_model(case, weighted, pretence):

@@ -25,7 +25,7 @@ from tests.xgboost_versions import KEEPS_SETS_OF_VECTORS
 N_CLASSES, LEVELS = 3, [1, 2]
 PARAMS = {
     "multi_strategy": "multi_output_tree", "objective": "multi:softprob", "num_class": N_CLASSES,
-    "max_depth": 3, "n_estimators": 3, "max_bin": 32, "device": TEST_DEVICE, "verbosity": 0,
+    "max_depth": 3, "n_estimators": 2, "max_bin": 32, "device": TEST_DEVICE, "verbosity": 0,
 }  # fmt: skip
 RNG = np.random.default_rng(6)
 X = RNG.normal(size=(500, 4)).astype(np.float32)
@@ -125,7 +125,8 @@ def test_kernels_of_others_find_the_same_sets(pretence, case):
     params, twin = twin_of(case)
     objective = get_objective(params.objective, params)
     start = np.array(twin.base_margin, np.float32)[:, None]
-    trees = Fit(device_as(pretence), params, objective, rows(CASES[case][1]), start).run(3)
+    fit = Fit(device_as(pretence), params, objective, rows(CASES[case][1]), start)
+    trees = fit.run(params.n_estimators)
     assert with_vectors(trees, twin.n_outputs, 1) == twin.trees
 
 

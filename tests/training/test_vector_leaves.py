@@ -23,7 +23,7 @@ from tests.reference.train import train_reference
 from tests.training.test_streamed import model_of
 
 PARAMS = {
-    "multi_strategy": "multi_output_tree", "max_depth": 3, "n_estimators": 3, "max_bin": 16,
+    "multi_strategy": "multi_output_tree", "max_depth": 3, "n_estimators": 2, "max_bin": 16,
     "device": TEST_DEVICE, "verbosity": 0,
 }  # fmt: skip
 RNG = np.random.default_rng(4)
