@@ -295,3 +295,29 @@ def test_levels_of_another_kind_are_refused(theirs):
 def test_training_on_0_rows_says_so():
     with pytest.raises(xgb.core.XGBoostError, match="0 rows: expected at least 1"):
         xgb.train({"device": TEST_DEVICE}, xgb.DMatrix(np.zeros((0, 2)), label=[]), 1)
+
+
+def test_text_by_its_first_index(theirs, tmp_path):
+    path = tmp_path / "rows.txt"
+    path.write_text("1 1:2 3:4\n0 2:5\n1 1:7\n")
+    for mode, n_features in (("", 4), ("&indexing_mode=0", 4), ("&indexing_mode=1", 3)):
+        own, wanted = (library.DMatrix(f"{path}?format=libsvm{mode}") for library in (xgb, theirs))
+        assert own.num_col() == wanted.num_col() == n_features
+        assert np.array_equal(own.get_data().toarray(), wanted.get_data().toarray())
+    with pytest.raises(ValueError, match="indexing_mode='one': expected a whole number"):
+        xgb.DMatrix(f"{path}?format=libsvm&indexing_mode=one")
+
+
+def test_types_that_are_not_known(theirs):
+    class Rows:
+        pass
+
+    matrix = scipy.sparse.dok_matrix(np.eye(3, dtype=np.float32))
+    for library in (xgb, theirs):
+        with pytest.warns(UserWarning, match=r"Unknown data type: .*dok_matrix"):
+            assert library.DMatrix(matrix).num_row() == 3
+        with (
+            pytest.warns(UserWarning, match=r"Unknown data type: .*Rows"),
+            pytest.raises(TypeError, match="Not supported type for data"),
+        ):
+            library.DMatrix(Rows())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -137,6 +138,7 @@ def read_columns(
         raise DataError("Masked array is not supported: expected an array; fill it with NaN")
     if hasattr(data, "to_frame") and hasattr(data, "name"):  # a column of pandas or polars
         data = data.to_frame()
+    _warn_of_unknown(data)
     known = is_frame(data) or is_table(data) or is_sparse(data) or is_on_device(data)
     if not known and not isinstance(data, np.ndarray):
         if isinstance(data, (str, bytes, dict, int, float, type(None))) or not hasattr(
@@ -173,6 +175,20 @@ def read_columns(
                 "set to `inf`"
             ) from None
         raise
+
+
+def _warn_of_unknown(data: Any) -> None:
+    """Warn, with XGBoost's words, of data that XGBoost knows no type of."""
+    if is_sparse(data):
+        known = data.format in ("csr", "csc", "coo")
+    else:
+        known = hasattr(data, "__array__") or isinstance(data, (list, tuple)) or is_table(data)
+    if not known and not is_frame(data) and not is_on_device(data):
+        warnings.warn(
+            f"Unknown data type: {type(data)}, trying to convert it to csr_matrix",
+            UserWarning,
+            stacklevel=2,
+        )
 
 
 def _declared(dtype: Any, used: Levels) -> Levels:

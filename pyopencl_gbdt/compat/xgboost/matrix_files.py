@@ -21,6 +21,7 @@ from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.data.features import Features, check_features
 from pyopencl_gbdt.data.files.whole_file import write_whole
 from pyopencl_gbdt.errors import DataError, MissingFileError
+from pyopencl_gbdt.messages import show
 
 _ZIP = b"PK\x03\x04"
 #: A matrix of fewer than one present value in so many stays sparse.
@@ -61,6 +62,8 @@ def write_matrix(
 
 def read_matrix(path: str | os.PathLike[str]) -> Read:
     """Read a file of ``write_matrix``, or text: ``rows.csv?format=csv&label_column=0``.
+
+    ``rows.txt?format=libsvm&indexing_mode=1`` has indices from 1 on.
 
     Raises
     ------
@@ -134,11 +137,26 @@ def _levels(values: npt.NDArray[Any]) -> Levels:
     return Levels(values.astype(object) if values.dtype.kind == "U" else values.astype(np.int64))
 
 
+def _how_to_read(name: str, options: str) -> dict[str, Any]:
+    """Return the arguments of ``Dataset.from_batches`` for what follows a path's ``?``."""
+    asked = {key: values[-1] for key, values in parse_qs(options).items()}
+    how: dict[str, Any] = {}
+    for key in ("label_column", "indexing_mode"):
+        try:
+            value = int(asked.get(key, "0"))
+        except ValueError:
+            raise DataError(
+                f"{name}?{options}: {key}={show(asked[key])}: expected a whole number; correct it"
+            ) from None
+        if key == "label_column" and key in asked:
+            how[key] = value
+        if key == "indexing_mode":
+            how["one_based"] = value > 0
+    return how
+
+
 def _read_text(name: str, options: str) -> Read:
-    asked = parse_qs(options)
-    column = asked.get("label_column", [None])[0]
-    how: dict[str, Any] = {} if column is None else {"label_column": int(column)}
-    rows = Dataset.from_batches(name, **how)
+    rows = Dataset.from_batches(name, **_how_to_read(name, options))
     assert rows.batches is not None
     parts = [part.values for _, part in rows.batches.parts()]
     if any(isinstance(part, SparseMatrix) for part in parts):
