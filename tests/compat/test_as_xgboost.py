@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from importlib.util import find_spec
 
 import numpy as np
@@ -110,3 +111,28 @@ def test_thresholds_of_whole_numbers_are_whole(theirs):
     assert found[0] == found[1]
     assert "[f0<1]" in found[0][0]
     assert "[f1] " in found[0][0]
+
+
+def test_directions_by_names_are_told_by_columns(theirs):
+    x = np.random.default_rng(0).normal(size=(60, 3))
+    found = []
+    for library in (xgb, theirs):
+        rows = library.DMatrix(x, x[:, 0], feature_names=["a", "b", "c"])
+        booster = library.train({"monotone_constraints": {"c": -1, "a": 1}}, rows, 1)
+        learner = json.loads(booster.save_config())["learner"]
+        found.append(learner["gradient_booster"]["tree_train_param"]["monotone_constraints"])
+    assert found == ["(1,0,-1)"] * 2
+
+
+@pytest.mark.parametrize("name", ["polars", "pyarrow"])
+def test_nulls_leave_the_types_of_columns(theirs, name):
+    package = pytest.importorskip(name)
+    pytest.importorskip("pyarrow")  # XGBoost reads polars through it
+    table = {"polars": "DataFrame", "pyarrow": "table"}[name]
+    columns = {"a": [1, 2, None], "b": [True, None, False], "c": [0.5, None, 1.0]}
+    rows = getattr(package, table)(columns)
+    for library in (xgb, theirs):
+        assert library.DMatrix(rows).feature_types == ["int", "i", "float"]
+        if name == "polars":
+            with pytest.warns(UserWarning, match=r"LazyFrame\.collect"):
+                assert library.DMatrix(rows.lazy()).feature_types == ["int", "i", "float"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -51,8 +52,7 @@ def as_configuration(settings: Settings, ensemble: Ensemble) -> dict[str, Any]:
     n_outputs = str(ensemble.n_outputs)
     booster = p.booster
     updater = _text(settings.others.get("updater", "grow_quantile_histmaker"))
-    directions = trees["monotone_constraints"].strip("[]()").replace(" ", "")
-    trees["monotone_constraints"] = f"({directions})"
+    trees["monotone_constraints"] = _directions(p.monotone_constraints, ensemble)
     trees["refresh_leaf"] = _text(settings.others.get("refresh_leaf", 1))
     own: dict[str, Any] = {
         "gbtree_model_param": {
@@ -108,6 +108,19 @@ def as_configuration(settings: Settings, ensemble: Ensemble) -> dict[str, Any]:
         },
         "version": list(XGBOOST_VERSION),
     }
+
+
+def _directions(constraints: Any, ensemble: Ensemble) -> str:
+    """Return monotone constraints as one number a column, ``(1,0,-1)``, of whatever form."""
+    if isinstance(constraints, str) and constraints.startswith("{"):
+        constraints = json.loads(constraints)
+    if isinstance(constraints, Mapping):
+        places = {name: place for place, name in enumerate(ensemble.feature_names or ())}
+        found = [0] * ensemble.n_features
+        for column, direction in constraints.items():
+            found[places[column] if column in places else int(column)] = int(direction)
+        constraints = found
+    return "(" + _text(constraints).strip("[]()").replace(" ", "") + ")"
 
 
 def _shown(score: float, ensemble: Ensemble) -> np.float32:

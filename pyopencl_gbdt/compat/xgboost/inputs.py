@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.data.arrays.containers import is_frame, is_on_device, is_sparse
-from pyopencl_gbdt.data.arrays.tables import ColumnTable, is_table
+from pyopencl_gbdt.data.arrays.tables import ColumnTable, is_lazy, is_table
 from pyopencl_gbdt.data.categories.columns import Column
 from pyopencl_gbdt.data.categories.levels import Levels
 from pyopencl_gbdt.data.dataset import Dataset
@@ -136,6 +136,14 @@ def read_columns(
     """
     if isinstance(data, np.ma.MaskedArray):
         raise DataError("Masked array is not supported: expected an array; fill it with NaN")
+    if is_lazy(data):
+        data = data.collect()
+        warnings.warn(
+            "Using the default parameters for the polars `LazyFrame.collect`. Consider passing a "
+            "realized `DataFrame` or `Series` instead.",
+            UserWarning,
+            stacklevel=2,
+        )
     if hasattr(data, "to_frame") and hasattr(data, "name"):  # a column of pandas or polars
         data = data.to_frame()
     _warn_of_unknown(data)
@@ -265,5 +273,16 @@ def _table_types(data: Any, *, enable_categorical: bool) -> list[str] | None:
         if by_level and not enable_categorical:
             names = raw.names or []
             raise DataError(_NEEDS_SWITCH + ", ".join(names[n] for n in sorted(by_level)))
-        dtypes = ["float" if isinstance(one, Column) else str(one.dtype) for one in raw.X.columns]
+        dtypes = _declared_dtypes(data) or [
+            "float" if isinstance(one, Column) else str(one.dtype) for one in raw.X.columns
+        ]
     return ["c" if n in by_level else _type_of(dtype) for n, dtype in enumerate(dtypes)]
+
+
+def _declared_dtypes(table: Any) -> list[str] | None:
+    """Return what a table of Arrow or polars calls its columns' dtypes; nulls change none."""
+    schema = getattr(table, "schema", None)
+    if isinstance(schema, Mapping):
+        return [str(dtype) for dtype in schema.values()]
+    dtypes = getattr(schema, "types", None)
+    return None if dtypes is None else [str(dtype) for dtype in dtypes]
