@@ -136,3 +136,16 @@ def test_nulls_leave_the_types_of_columns(theirs, name):
         if name == "polars":
             with pytest.warns(UserWarning, match=r"LazyFrame\.collect"):
                 assert library.DMatrix(rows.lazy()).feature_types == ["int", "i", "float"]
+
+
+def test_trees_of_one_leaf_and_exact_search_without_limit(theirs):
+    x = np.random.default_rng(0).normal(size=(100, 3))
+    y = x[:, 0] * x[:, 1] + 1
+    for method, leaves in (("hist", 1), ("approx", 1), ("exact", 1), ("exact", 4)):
+        found = []
+        for library in (xgb, theirs):
+            rows = library.DMatrix(x, y)
+            booster = library.train({"tree_method": method, "max_leaves": leaves}, rows, 2)
+            found.append((len(booster.trees_to_dataframe()), booster.predict(rows)))
+        assert found[0][0] == found[1][0]
+        np.testing.assert_allclose(found[0][1], found[1][1], rtol=1e-5)

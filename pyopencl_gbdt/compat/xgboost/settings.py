@@ -34,6 +34,8 @@ _OWN = frozenset(
         "ctr_priors", "ctr_prior_weight", "cat_smooth", "cat_l2", "min_data_per_group",
     )
 )  # fmt: skip
+#: A least gain that no split has: with ``max_leaves=1``, a tree is one leaf.
+_NEVER = 1e30
 #: XGBoost's spellings, and names of losses and of the device here, to the name in the table.
 _NAMES = {
     spelling: row.name
@@ -170,11 +172,14 @@ class Settings:
         if self.is_linear:
             del found["booster"]
         if found.get("tree_method") == "exact":
-            found.pop("max_bin", None)  # as in XGBoost, which then has no bins
+            for name in ("max_bin", "max_leaves"):  # as in XGBoost, whose exact search has neither
+                found.pop(name, None)
         if found.get("tree_method") not in ("exact", "approx") and not self.is_linear:
             found["cut_rule"] = CUT_RULE
         for name in self._without_use():
             found.pop(name, None)
+        if str(found.get("max_leaves")) == "1":
+            found |= {"max_leaves": 0, "gamma": _NEVER}
         asked = found.get("device", "auto")
         found["device"] = _device(asked)
         if found["device"] != asked and found["device"] == "auto" and self._tell("device"):
