@@ -5,7 +5,7 @@
 ##   all                                      the group's best; of equal scores the one with the lower key
 
 ## `bare`: sums of the best split are not kept, as registers are few; `give_sums` tells them.
-<%def name="consider(monotone, noisy=False, smooth=False, bare=False)">
+<%def name="consider(monotone, noisy=False, smooth=False, bare=False, frugal=False)">
 <%
     constraint = ", const u32 constraint" if monotone else ""
 %>
@@ -24,6 +24,9 @@ typedef struct {
 % endif
 % if smooth:
     smoothing_t smoothing; /* of its children */
+% endif
+% if frugal:
+    LOCAL volatile i64* sums; /* of a work-item's bins so far */
 % endif
 } parent_t;
 

@@ -30,6 +30,7 @@
 <%namespace name="borders" file="set_borders.cl.mako"/>
 <%
     digits = 1 << digit
+    frugal = smooth or noisy  # weights or ranks that take many registers
     smoothing = """
         const f32 reg_lambda, const f32 reg_alpha, const f32 max_delta_step, const f32 path_smooth,
         GLOBAL const f32* RESTRICT node_weights,""" if smooth else ""
@@ -38,7 +39,7 @@ ${cells.read(wg_size)}
 ${candidates.group_best(wg_size)}
 ${candidates.consider(monotone, noisy, smooth, bare=smooth)}
 ${sort.functions(wg_size, digit)}
-${borders.functions(wg_size, monotone, drawn, noisy, smooth)}
+${borders.functions(wg_size, monotone, drawn, noisy, smooth, frugal)}
 /* Facts of a node's feature: levels in order, their sums, the fullest code's sums, entries kept${", `above`'s bits" if smooth else ""}. */
 KERNEL(${wg_size}) order_levels(
         const u32 depth, const u32 n_features, const u32 n_codes, const u32 n_order, const u32 all_rows,
@@ -148,7 +149,7 @@ KERNEL(${wg_size}) order_levels(
         choice.rest_h = parent.h - choice.ordered_h;
         choice.most = most;
         choice.one_hot = own.z;
-        const run_t run = run_of(choice, sums, entries, shared${", middle" if smooth else ""});
+        const run_t run = run_of(choice, sums, entries, shared${", middle" if frugal else ""});
 % if drawn:
         choice.only = drawn_place(draws[(u64)index * n_features + feature], run.n_visited);
 % endif
@@ -156,7 +157,7 @@ KERNEL(${wg_size}) order_levels(
 KERNEL(${wg_size}) find_sets(
 ${arguments()}) {
     LOCAL_ARRAY(i64, shared, ${2 * wg_size});
-    ${"LOCAL_ARRAY(i64, middle, 2);" if smooth else ""}
+    ${"LOCAL_ARRAY(i64, middle, 2);" if frugal else ""}
     LOCAL_ARRAY(f32, best_hi, ${wg_size});
     LOCAL_ARRAY(f32, best_lo, ${wg_size});
     LOCAL_ARRAY(u32, best_key, ${wg_size});
@@ -168,12 +169,12 @@ ${arguments()}) {
     const u32 first = levels[depth].first, count = levels[depth].count;
     for (u32 index = GROUP_ID_Y; index < count; index += N_GROUPS_Y) {
 ${borders_of_node()}\
-% if monotone or smooth:
+% if monotone or frugal:
         best_t best = best_exact(choice, run, sums, entries, &parent, 1, -1.0f);
 % else:
         const int exact_only = is_exact_only(&parent);
         const f32 rough = exact_only ? -1.0f : best_rough(choice, run, sums, entries, &parent);
-        const f32 least_score = exact_only ? -1.0f : group_max(rough, best_hi)${"" if noisy else " * LESS"};
+        const f32 least_score = exact_only ? -1.0f : group_max(rough, best_hi) * LESS;
         best_t best = best_exact(choice, run, sums, entries, &parent, exact_only, least_score);
 % endif
         const u32 mine = best.at;

@@ -6,9 +6,9 @@
 <%namespace name="group" file="group.cl.mako"/>
 <%namespace name="candidates" file="candidates.cl.mako"/>
 
-<%def name="functions(wg_size, monotone, drawn, noisy, smooth)">
+<%def name="functions(wg_size, monotone, drawn, noisy, smooth, frugal)">
 ${group.exclusive_scans("border_scan", "i64", wg_size, 2)}
-% if not (monotone or smooth):
+% if not (monotone or frugal):
 ${group.largest("group_max", "f32", wg_size)}
 % endif
 
@@ -24,7 +24,7 @@ typedef struct {
 } choice_t;
 
 /* A work-item's run of the borders that are scored, and the sums of the levels before. */
-typedef struct { u32 begin, end, n_visited, n_low; i64 before_g, before_h, middle_g, middle_h;${" LOCAL i64* middle;" if smooth else ""} } run_t;
+typedef struct { u32 begin, end, n_visited, n_low; i64 before_g, before_h, middle_g, middle_h;${" LOCAL i64* middle; LOCAL volatile i64* sums;" if frugal else ""} } run_t;
 
 /* The place of a border among n: the first `most` levels, then those whose borders leave as few. */
 FN u32 place_of(const run_t run, const u32 n, const u32 j) {
@@ -33,7 +33,7 @@ FN u32 place_of(const run_t run, const u32 n, const u32 j) {
 
 /* Share the borders among the work-items, and sum up the levels before each run. */
 FN run_t run_of(const choice_t choice, const level_sums_t sums, GLOBAL const u64* entries,
-                LOCAL i64* shared${", LOCAL i64* middle" if smooth else ""}) {
+                LOCAL i64* shared${", LOCAL i64* middle" if frugal else ""}) {
     const u32 n = choice.n;
     run_t run;
     run.n_low = choice.one_hot || choice.most > n ? n : choice.most;
@@ -54,13 +54,16 @@ FN run_t run_of(const choice_t choice, const level_sums_t sums, GLOBAL const u64
         run.before_g += run.middle_g;
         run.before_h += run.middle_h;
     }
-% if smooth:
+% if frugal:
     run.middle = middle;
     if (LOCAL_ID == 0) {
         middle[0] = run.middle_g;
         middle[1] = run.middle_h;
     }
     BARRIER();
+    run.sums = shared;
+    shared[LOCAL_ID] = run.before_g;
+    shared[LOCAL_ID + ${wg_size}] = run.before_h;
 % endif
     return run;
 }
@@ -70,22 +73,38 @@ FN int are_light(const u64 one, const u64 other) {
     return (u32)(one >> 32) == KEY_OF_ZERO && (u32)(other >> 32) == KEY_OF_ZERO;
 }
 
-## Smoothed weights have few registers: the middle's sums stay in local memory.
-<% middle_g, middle_h = ("run.middle[0]", "run.middle[1]") if smooth else ("run.middle_g", "run.middle_h") %>\
+## `frugal`: the middle's sums and those of the levels so far stay in local memory, and a loop visits both directions
+## of a border. So Ponte Vecchio spills none of 1 to 22 registers. The levels are walked once, as their sums move on.
+<% middle_g, middle_h = ("run.middle[0]", "run.middle[1]") if frugal else ("run.middle_g", "run.middle_h") %>\
 <%def name="each_border()">
+% if frugal:
+    for (u32 step = 2 * run.begin; step < 2 * run.end; step++) { /* two directions a border */
+        const u32 j = step >> 1, direction = step & 1;
+% else:
     i64 sum_g = run.before_g, sum_h = run.before_h;
     for (u32 j = run.begin; j < run.end; j++) {
+% endif
         const u32 place = place_of(run, choice.n, j), at = place_of(run, choice.n_entries, j);
         const u32 code = (u32)entries[at];
         const i64x2 own = sums_of_level(sums, code);
+% if frugal:
+        i64 sum_g = run.sums[LOCAL_ID], sum_h = run.sums[LOCAL_ID + ${wg_size}];
+        if (!direction) {
+            sum_g += own.x + (j == run.n_low ? ${middle_g} : 0);
+            sum_h += own.y + (j == run.n_low ? ${middle_h} : 0);
+            run.sums[LOCAL_ID] = sum_g;
+            run.sums[LOCAL_ID + ${wg_size}] = sum_h;
+        }
+% else:
         sum_g += own.x + (j == run.n_low ? ${middle_g} : 0);
         sum_h += own.y + (j == run.n_low ? ${middle_h} : 0);
+% endif
         const u32 usual = choice.one_hot || 2 * (u64)(place + 1) <= choice.n;
 % if drawn:
         if (j != choice.only) continue;
 % endif
         if (!choice.one_hot && at + 1 < choice.n_entries && are_light(entries[at], entries[at + 1])) continue;
-        for (u32 direction = 0; direction < 2; direction++) {
+        ${"{" if frugal else "for (u32 direction = 0; direction < 2; direction++) {"}
             if (choice.rest_h == 0 && direction != usual) continue;
             const i64 right_g = (choice.one_hot ? own.x : sum_g) + (direction ? 0 : choice.rest_g);
             const i64 right_h = (choice.one_hot ? own.y : sum_h) + (direction ? 0 : choice.rest_h);

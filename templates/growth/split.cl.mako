@@ -30,6 +30,7 @@
 ##         gathered, features are those that a tree has drawn of `n_all`, whose histograms are equally wide
 <%page args="wg_size, monotone, masked, categories, many, counted, drawn, noisy, smooth, gathered"/>
 <%
+    frugal = smooth and noisy  # registers are few: the sums so far lie in local memory, one loop has both directions
     place, n_all = ("place", "n_all") if gathered else ("feature", "n_features")
     searched = " && ".join(
         ["!feature_kinds[feature]"] * categories
@@ -44,17 +45,34 @@
 ${group.exclusive_scans("group_scan", "i64", wg_size, 2)}
 ${group.largest("group_max", "f32", wg_size)}
 ${candidates.group_best(wg_size)}
-${candidates.consider(monotone, noisy, smooth)}
+${candidates.consider(monotone, noisy, smooth, frugal=frugal)}
 ${run_sums.functions(wg_size)}
 <%def name="each_border()">
+% if frugal:
+    node->sums[LOCAL_ID] = run.left_g;
+    node->sums[LOCAL_ID + ${wg_size}] = run.left_h;
+    for (u32 step = 2 * run.begin; step < 2 * end; step++) {
+        const u32 bin = step >> 1, direction = step & 1;
+        FETCH(cells, bin)
+        const i64 bin_h = bin == run.full ? run.full_h : sum_h;
+        i64 left_g = node->sums[LOCAL_ID], left_h = node->sums[LOCAL_ID + ${wg_size}];
+        if (!direction) {
+            left_g += bin == run.full ? run.full_g : sum_g;
+            left_h += bin_h;
+            node->sums[LOCAL_ID] = left_g;
+            node->sums[LOCAL_ID + ${wg_size}] = left_h;
+        }
+        if (direction && run.missing_h <= 0) continue;
+% else:
     i64 left_g = run.left_g, left_h = run.left_h;
     for (u32 bin = run.begin; bin < end; bin++) {
         FETCH(cells, bin)
         const i64 bin_h = bin == run.full ? run.full_h : sum_h;
         left_g += bin == run.full ? run.full_g : sum_g;
         left_h += bin_h;
+% endif
         ${"if (bin != only) continue;" if drawn else "if (bin_h == 0) continue; /* the same rows as behind the bin before */"}
-        for (u32 direction = 0; direction < (run.missing_h > 0 ? 2u : 1u); direction++) {
+        ${"{" if frugal else "for (u32 direction = 0; direction < (run.missing_h > 0 ? 2u : 1u); direction++) {"}
             const i64 g = left_g + (direction ? run.missing_g : 0);
             const i64 h = left_h + (direction ? run.missing_h : 0);
             if (may_split(g, h, node->g - g, node->h - h, node->least)) {
@@ -195,6 +213,9 @@ ${feature_of_tree() if gathered else ""}        }
         BARRIER();
         group_scan(run.left_g, run.left_h, shared, &run.left_g, &run.full_g, &run.left_h, &run.full_h);
         sum_fullest(&run, &parent, n_bins, missing);
+% if frugal:
+        parent.sums = shared;
+% endif
 
         const u32 end = ${end};
 % if noisy:

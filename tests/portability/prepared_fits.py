@@ -97,6 +97,9 @@ SETS: tuple[dict[str, Any], ...] = (
     {"grow_policy": "symmetric", "monotone_constraints": [0, 1, 0], "reg_alpha": 1},
     {"grow_policy": "symmetric", "colsample_bylevel": 0.5, "max_delta_step": 1},
     {"boosting_type": "ordered"},
+    {"path_smooth": 1.0, "max_leaves": 3},
+    {"path_smooth": 1.0, "random_strength": 1.0},
+    {"random_strength": 1.0, "grow_policy": "lossguide", "max_leaves": 5},
 )
 #: Losses with and without weights, ordered, and with sampling by gradients, which is built for a
 #: loss: a cheap one, a dear one, one with kernels of its own.

@@ -48,7 +48,7 @@ CASES = {
         **LOSSGUIDE, "objective": "reg:absoluteerror", "num_parallel_tree": 2, "subsample": 0.7,
     },
     "classes": {"objective": "multi:softprob", "num_class": 3},
-    "smoothed weights": {"path_smooth": 6.0, "cat_l2": 3.0, **LOGISTIC},
+    "smoothed weights": {"path_smooth": 6.0, "cat_l2": 3.0, "random_strength": 0.5, **LOGISTIC},
     "smoothed weights, leaf by leaf": {"path_smooth": 6.0, "reg_alpha": 0.2, **LOSSGUIDE},
     "monotone": {"monotone_constraints": [1, -1, 0, 0, 0]},
     "groups": {"interaction_constraints": [[0, 2], [1, 3, 4]], "max_leaves": 7},
