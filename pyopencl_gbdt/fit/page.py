@@ -20,7 +20,7 @@ from pyopencl_gbdt.device import Device, DeviceArray
 from pyopencl_gbdt.device.arena import Arena
 from pyopencl_gbdt.dtypes import ROW
 from pyopencl_gbdt.fit.features import FitFeatures
-from pyopencl_gbdt.pages.page import AnyPage, Page, SortedColumns
+from pyopencl_gbdt.pages.page import AnyCodes, AnyPage, Page, SortedColumns
 from pyopencl_gbdt.primitives.packed_codes import BlockOrder, PackedCodes
 from pyopencl_gbdt.primitives.tiled_codes import TiledCodes
 
@@ -100,7 +100,7 @@ class FitPage:
     part: RowPart
 
     @property
-    def codes(self) -> PackedCodes | TiledCodes:
+    def codes(self) -> AnyCodes:
         assert isinstance(self.page, Page)
         return self.page.codes
 

@@ -24,7 +24,8 @@ from pyopencl_gbdt.fit.page_schedule import PageSchedule, PageWise
 from pyopencl_gbdt.fit.page_stream import PageStream
 from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.fit.ways import RowLists, Ways
-from pyopencl_gbdt.pages.page import AnyPage, Page, most_page_bytes, page_bounds
+from pyopencl_gbdt.pages.page import AnyCodes, AnyPage, Page, most_page_bytes, page_bounds
+from pyopencl_gbdt.primitives.joined_codes import JoinedCodes
 from pyopencl_gbdt.primitives.packed_codes import BlockOrder, PackedCodes
 from pyopencl_gbdt.primitives.tiled_codes import TiledCodes, tile_begins
 from pyopencl_gbdt.primitives.tiled_histogram_kernel import tile_capacity
@@ -159,7 +160,7 @@ class FitRows(RowLists):
         return [RowPart(0, self.n_rows, self.row_groups, self.arena.arrays)]
 
     @property
-    def codes(self) -> PackedCodes | TiledCodes:
+    def codes(self) -> AnyCodes:
         """The codes of the first page."""
         return self.pages[0].codes
 
@@ -176,7 +177,10 @@ class FitRows(RowLists):
 
     def kinds(self) -> dict[str, str]:
         """Return how the rows lie on the device, for ``Model.variants``."""
-        return {"page": self.features.kind}
+        found, codes = {"page": self.features.kind}, None
+        if self.features.columns is None and self.page_list:
+            codes = self.codes
+        return found | {"codes": codes.kind} if isinstance(codes, JoinedCodes) else found
 
     # -- arrays ------------------------------------------------------------------------------
     def array_of_rows(

@@ -12,9 +12,7 @@ from pyopencl_gbdt.device.arena import MemoryPlan
 from pyopencl_gbdt.dtypes import STEP, WALK, WALK_BY_SET
 from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.model.tree import Tree
-from pyopencl_gbdt.pages.page import Layout
-from pyopencl_gbdt.primitives.packed_codes import PackedCodes
-from pyopencl_gbdt.primitives.tiled_codes import TiledCodes
+from pyopencl_gbdt.pages.page import AnyCodes, Layout
 
 #: In ``place`` of ``step_t``: the split is by a set, see ``cl_kernels/set_decision.h``.
 BY_SET = 1 << 31
@@ -46,7 +44,7 @@ class CodedTrees:
 
 
 def coded_trees(
-    trees: Sequence[Tree], layout: Layout, codes: PackedCodes | TiledCodes, set_words: int = 0
+    trees: Sequence[Tree], layout: Layout, codes: AnyCodes, set_words: int = 0
 ) -> CodedTrees:
     """Return trees whose thresholds are borders of bins.
 
@@ -54,7 +52,7 @@ def coded_trees(
     ----------
     trees : sequence of Tree
     layout : Layout
-    codes : PackedCodes or TiledCodes
+    codes : PackedCodes, TiledCodes or JoinedCodes
         Of the rows that walk.
     set_words : int
         Words of the set of a split; 0 where no split is by one.

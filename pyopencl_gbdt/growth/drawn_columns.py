@@ -24,6 +24,7 @@ from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.growth.feature_mask import MOST_COMPARED, column_weights
 from pyopencl_gbdt.pages.page import Layout, Page
+from pyopencl_gbdt.primitives.joined_codes import JoinedCodes
 from pyopencl_gbdt.primitives.packed_codes import BlockOrder, PackedCodes
 
 
@@ -65,7 +66,7 @@ def gathered_parts(parts: FitParts) -> FitParts:
     arena, rows, nodes, features, ways = parts
     (page,), n, width = rows.page_list, ways.facts.columns_of_tree, features.layout.most_codes
     assert isinstance(page, Page)
-    assert isinstance(page.codes, PackedCodes)
+    assert isinstance(page.codes, PackedCodes | JoinedCodes)
     dtype = page.codes.codes.dtype
     order = BlockOrder.of(n, dtype, coalesced=arena.device.caps.coalesces_reads)
     runs, *others = order.shape(rows.n_rows)
@@ -111,14 +112,18 @@ class GatherColumns:
     def launches(self, batch: Batch) -> list[Launch]:
         """Return the launches that list the columns of some trees and gather them."""
         source, to = self.rows.codes, self.gathered.codes
-        assert isinstance(source, PackedCodes)
         assert isinstance(to, PackedCodes)
+        if isinstance(source, JoinedCodes):
+            columns = {"by_feature": source.codes, "digits": source.digits}
+        else:
+            assert isinstance(source, PackedCodes)
+            columns = {"by_feature": source.by_feature}
         gather = self.program.bind(
             "gather_columns", (self.groups, batch.size), n_rows=self.rows.n_rows,
             n_drawn=self.drawn.n_drawn, block_features=to.block_features,
             copy_codes=np.uint64(to.copy_codes),
             row_codes=to.order.row_codes, columns=self.drawn.arena["drawn_columns"],
-            by_feature=source.by_feature, **to.block_arguments(),
+            **columns, **to.block_arguments(),
             **self.drawn.arena.arguments("fullest", "drawn_fullest"),
         )  # fmt: skip
         return [self.drawn.draw(batch), gather]

@@ -44,6 +44,7 @@ from pyopencl_gbdt.growth.joint_columns import JointBlocks, joins_blocks
 from pyopencl_gbdt.pages.page import Layout
 from pyopencl_gbdt.primitives.histogram_kernel import HistogramKernel
 from pyopencl_gbdt.primitives.histogram_plan import shared_groups, work_groups
+from pyopencl_gbdt.primitives.joined_codes import JoinedCodes
 from pyopencl_gbdt.primitives.tiled_codes import TiledCodes
 from pyopencl_gbdt.primitives.tiled_histogram_kernel import (
     TiledHistogramKernel,
@@ -301,6 +302,7 @@ class Histogram:
                 arena.device, self.joint.codes, self.joint.layout, _of_joint(variant, self.ways),
                 wg_size=size, adds=adds, joint=self.joint.sums,
             )  # fmt: skip
+        assert not isinstance(rows.codes, JoinedCodes)
         skips = nodes.params.leaves_out_rows and not rows.lists_drawn
         return HistogramKernel(
             arena.device, rows.codes, self.features.layout, variant,

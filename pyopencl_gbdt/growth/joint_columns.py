@@ -23,10 +23,11 @@ from pyopencl_gbdt.pages.joint_columns import MOST_CELLS
 from pyopencl_gbdt.pages.page import AnyPage, Layout, Page
 from pyopencl_gbdt.parameters.facts import FitFacts
 from pyopencl_gbdt.primitives.histogram_plan import OWN_BANKS, local_codes
+from pyopencl_gbdt.primitives.joined_codes import JoinedCodes
 from pyopencl_gbdt.primitives.packed_codes import BlockOrder, PackedCodes
 
 ENVIRONMENT = "PYOPENCL_GBDT_JOINT_CODES"
-_WORDS = ("auto", "on", "products", "off")
+_WORDS = ("auto", "on", "alone", "products", "off")
 #: Rows of a node from which on the columns of a place are read by their joint code. PoCL, 1 thread
 #: beside other programs, processor ms a round from 32, 128, 256 and 1024 rows on: 100 k x 54, 44 of
 #: them indicators, 7 classes, depth 6, 53, 51, 56 and 71; 60 k x 600 of 5 values, depth 8, 101, 99,
@@ -41,7 +42,8 @@ MOST_MEMORY = 1 / 16
 def asked() -> str:
     """Return the word in ``PYOPENCL_GBDT_JOINT_CODES``: one of ``_WORDS``.
 
-    ``"products"`` is ``"on"`` where exclusive columns are joined as others are.
+    ``"products"`` is ``"on"`` where exclusive columns are joined as others are. ``"alone"`` is
+    ``"on"`` where the columns' own codes are let go, see ``joint_alone.py``.
 
     Raises
     ------
@@ -51,8 +53,8 @@ def asked() -> str:
     word = os.environ.get(ENVIRONMENT, "").strip().lower() or "auto"
     if word not in _WORDS:
         raise ParameterError(
-            f"{ENVIRONMENT}={word!r}: expected 'on', 'products', 'off' or 'auto'; unset it for "
-            "'auto'"
+            f"{ENVIRONMENT}={word!r}: expected 'on', 'alone', 'products', 'off' or 'auto'; unset "
+            "it for 'auto'"
         )
     return word
 
@@ -83,6 +85,8 @@ def joins_blocks(facts: FitFacts) -> bool:
     """
     if asked() == "auto" and not _pays(facts):
         return False
+    if asked() == "alone" and gathers_columns(facts):  # by column
+        return False
     return _decided(facts, why_no_blocks)
 
 
@@ -110,7 +114,7 @@ def why_not(facts: FitFacts) -> str:
     """Return why one launch cannot read joint codes, as words of an error; "" if it can."""
     if facts.columns_of_tree and not _of_codes(facts):
         return "trees draw columns, and read these by plain codes"
-    return _of_codes(facts) or _of_memory(facts)
+    return why_not_joined(facts)
 
 
 def why_no_blocks(facts: FitFacts) -> str:
@@ -128,6 +132,11 @@ def why_no_blocks(facts: FitFacts) -> str:
         return f"trees grow by steps, whose histograms ({name!r}) read plain codes, all but {_JOIN}"
     if local_codes(histogram, caps) < MOST_CELLS:
         return f"local memory of {caps.local_bytes} bytes has no room for {MOST_CELLS} joint codes"
+    return why_not_joined(facts)
+
+
+def why_not_joined(facts: FitFacts) -> str:
+    """Return why the codes of a fit are not joined; "" if joint codes are few and have room."""
     return _of_codes(facts) or _of_memory(facts)
 
 
@@ -240,6 +249,8 @@ class JointCodes:
 class JointBlocks:
     """The joint codes of a fit's rows in the order in which histograms read them, made once.
 
+    They are those that are stored, if these stand alone.
+
     Attributes
     ----------
     codes : PackedCodes
@@ -255,9 +266,14 @@ class JointBlocks:
         self.layout, self.sums = columns.layout(plain), columns.sums(plain)
         self.program = parts.ways.build_kernel("joint_blocks")
         order = self.order = joint_order(parts)
-        arena.array("members", columns.members.size, np.uint32, columns.members)
-        arena.array("member_begin", columns.begins.size, np.uint32, columns.begins)
-        blocks = arena.array("joint_blocks", order.shape(self.rows.n_rows), np.uint8, self.join)
+        stored = self.rows.codes
+        if isinstance(stored, JoinedCodes):
+            blocks = stored.codes
+        else:
+            arena.array("members", columns.members.size, np.uint32, columns.members)
+            arena.array("member_begin", columns.begins.size, np.uint32, columns.begins)
+            shape = order.shape(self.rows.n_rows)
+            blocks = arena.array("joint_blocks", shape, np.uint8, self.join)
         nothing = DeviceArray(arena.device, (columns.n_places, 0), np.uint8, None)
         self.codes = PackedCodes(blocks, nothing, order)
 

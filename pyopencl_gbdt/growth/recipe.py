@@ -152,14 +152,18 @@ class Recipe:
         return frozenset(name for part in EVERY for name in part.kernels) - {*self.kernels}
 
     def variants(self, parts: FitParts) -> dict[str, str]:
-        """Return the variant of every kernel of a fit, and the kind of its pages."""
+        """Return the variant of every kernel of a fit, the kind of its pages, and joint codes."""
         kernels = [name for name in fit_kernels() if name not in self.left_out]
         kernels += [name for name in self.kernels if name not in (*kernels, *_UNNAMED)]
         found = {kernel: parts.ways.variant(kernel).name for kernel in kernels}
         if self.whole is not None:
             (whole,) = self.whole.kernels
             found |= dict.fromkeys(_OF_STEPS, found.pop(whole))
-        return found | parts.rows.kinds()
+        kinds, facts = parts.rows.kinds(), parts.ways.facts
+        beside = self.whole is None and facts.pages.n_joined > 0 and "codes" not in kinds
+        if beside and joins_blocks(facts):
+            kinds["codes"] = "plain, and joint by row"
+        return found | kinds
 
 
 def choose_recipe(facts: FitFacts, policy: Policy | None = None) -> Recipe:

@@ -110,6 +110,33 @@ class JointColumns:
         nothing = np.zeros(cells.size, np.uint32)
         return Layout(cells.astype(np.uint32), offset, np.zeros(0, np.float32), nothing)
 
+    def digit_table(self, layout: Layout, places: npt.NDArray[np.int64]) -> npt.NDArray[np.uint32]:
+        """Return where each column's code is in the code of its place.
+
+        A code c has the digit ``c // run - c // step * size``. No columns are exclusive.
+
+        Parameters
+        ----------
+        layout : Layout
+            Of the columns.
+        places : int64 array, shape (n_places,)
+            Numbers by which kernels know the places.
+
+        Returns
+        -------
+        uint32 array, shape (n_features, 4)
+            A place's number, 2^16 / run and 2^16 / step, both rounded up, and size. As codes are
+            below 256, a product's high bits are exactly the quotient.
+        """
+        sizes, table = _sizes(layout), np.zeros((layout.n_features, 4), np.uint32)
+        for place, cells in enumerate(self.cells(layout).tolist()):
+            step = cells
+            for member in self.members[self.begins[place] : self.begins[place + 1]].tolist():
+                run = step // int(sizes[member])
+                table[member] = places[place], -(-65536 // run), -(-65536 // step), sizes[member]
+                step = run
+        return table
+
     def sums(self, layout: Layout) -> JointSums:
         """Return which sums over joint codes are those of the columns' own codes.
 

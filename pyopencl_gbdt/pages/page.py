@@ -11,6 +11,7 @@ import numpy as np
 
 from pyopencl_gbdt.device import Capabilities, DeviceArray
 from pyopencl_gbdt.device.program import rows_a_launch
+from pyopencl_gbdt.primitives.joined_codes import JoinedCodes
 from pyopencl_gbdt.primitives.packed_codes import PackedCodes
 from pyopencl_gbdt.primitives.tiled_codes import TiledCodes
 
@@ -66,18 +67,22 @@ def even_layout(n_features: int, n_bins: int = 1) -> Layout:
     return Layout(bins, offset, np.zeros(n_features * n_bins, np.float32), zeros)
 
 
+#: Codes of rows, in the form in which they are stored.
+AnyCodes = PackedCodes | TiledCodes | JoinedCodes
+
+
 @dataclass(frozen=True)
 class Page:
     """The codes of consecutive rows, resident on a device.
 
     Attributes
     ----------
-    codes : PackedCodes or TiledCodes
+    codes : PackedCodes, TiledCodes or JoinedCodes
     first_row, n_rows : int
         The page has the rows ``first_row .. first_row + n_rows - 1`` of the data.
     """
 
-    codes: PackedCodes | TiledCodes
+    codes: AnyCodes
     first_row: int
     n_rows: int
 

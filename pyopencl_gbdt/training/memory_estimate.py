@@ -57,7 +57,8 @@ class MemoryEstimate:
         Every array that the fit and its evaluation sets ask the device for, in order, those that
         are freed again among them.
     classes : mapping of str to str
-        The classes that make up the fit, by what they do.
+        The classes that make up the fit, by what they do, and the kinds of its pages and codes, as
+        in ``Model.variants``.
     arrays : mapping of str to int
         The bytes of every array of these classes.
     """
@@ -215,7 +216,7 @@ def _built(
         training,
         host + fit.parts.rows.kept().total_bytes,
         tuple(paper.allocations),
-        fit.kernels.classes(),
+        fit.kernels.classes() | fit.parts.rows.kinds(),
         {name: plan.bytes_of(name) for name in plan.arrays},
     )
 

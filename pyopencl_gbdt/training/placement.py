@@ -38,6 +38,7 @@ from pyopencl_gbdt.fit.rows_in_turn import (
     passes_of_codes,
 )
 from pyopencl_gbdt.fit.share import Share
+from pyopencl_gbdt.growth.joint_alone import joined_pages, stands_alone
 from pyopencl_gbdt.growth.joint_columns import exclusive_groups
 from pyopencl_gbdt.growth.policy import Policy, agreed, tree_sizes
 from pyopencl_gbdt.growth.recipe import (
@@ -195,6 +196,11 @@ class Placement:
             return self._in_turn(), None
         assert codes is not None
         parts = self._parts(codes.layout, codes.pages, sizes_of(codes), tile_sizes_of(codes))
+        room = self.device.caps.global_bytes - self.device.allocated_bytes
+        if stands_alone(parts.ways.facts, room - self.beside.total_bytes):
+            parts.rows.page_list = joined_pages(parts)
+            codes = QuantizedData(parts.rows.page_list, codes.layout)
+            self.data.forget()
         if not may_stream and self._may_not_fit():
             check(self._on_paper(parts))
         elif may_stream and not self._fits_all(parts):

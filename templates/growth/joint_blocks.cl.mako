@@ -39,3 +39,16 @@ KERNEL(${wg_size}) join_blocks(
         to[(u64)row * row_stride] = MAKE_U32X4(word_0, word_1, word_2, word_3);
     }
 }
+
+/* The same, place after place: all rows of a place lie together. */
+KERNEL(${wg_size}) join_columns(
+        const u32 n_rows, const u32 n_places, GLOBAL const u32* RESTRICT members,
+        GLOBAL const u32* RESTRICT member_begin, GLOBAL const u32* RESTRICT feature_offset,
+        GLOBAL const u8* RESTRICT by_feature, GLOBAL u8* RESTRICT codes) {
+    for (u32 place = GROUP_ID_Y; place < n_places; place += N_GROUPS_Y) {
+        const u32 first = member_begin[place], behind = member_begin[place + 1];
+        for (u32 row = GROUP_ID * ${wg_size} + LOCAL_ID; row < n_rows; row += N_GROUPS * ${wg_size})
+            codes[(u64)place * n_rows + row] =
+                (u8)joint_code(row, n_rows, first, behind, members, feature_offset, by_feature);
+    }
+}

@@ -3,6 +3,7 @@
 ##   u8, u16    dense codes
 ##   tiled      a row's cells of the feature's tile ascend: a binary search finds the feature's, or
 ##              that the value is missing
+##   joint      a feature is a digit of the code of its place: as blocks of a row have 16 places, or place by place
 ##
 ##   column_of  a feature of all rows of a page, of which `code_of` reads one
 ##   row_of     a row of a page, of which `code_at` reads one feature
@@ -28,6 +29,26 @@ FN column_t column_of(GLOBAL const u32* row_begin, GLOBAL const u16* cells, GLOB
 
 FN u32 code_of(const column_t column, const u32 row) {
     return code_in(column.cells, column.begins[row], column.begins[row + 1], column.feature);
+}
+% elif code == "joint":
+${digits()}
+typedef struct {
+    GLOBAL const u8* codes;
+    u64 row_stride;
+    u32x4 digit;
+} column_t;
+
+FN column_t column_of(GLOBAL const u8* codes, GLOBAL const u32x4* digits, const u32 place_codes,
+                      const u64 row_stride, const u64 block_stride, const u32 paired, const u32 feature) {
+    column_t column;
+    column.digit = digits[feature];
+    column.codes = codes + place_at(column.digit.x, place_codes, block_stride, paired);
+    column.row_stride = row_stride;
+    return column;
+}
+
+FN u32 code_of(const column_t column, const u32 row) {
+    return digit_of(column.codes[row * column.row_stride], column.digit);
 }
 % else:
 typedef struct {
@@ -73,6 +94,30 @@ FN u32 code_at(const row_t row, const u32 feature) {
     GLOBAL const u32* begins = row.begins + (u64)own.x * row.row_words;
     return code_in(row.cells, begins[0], begins[1], own);
 }
+% elif code == "joint":
+${digits()}
+typedef struct {
+    GLOBAL const u8* codes;
+    GLOBAL const u32x4* digits;
+    u64 block_stride;
+    u32 place_codes, paired;
+} row_t;
+
+FN row_t row_of(GLOBAL const u8* codes, GLOBAL const u32x4* digits, const u32 place_codes,
+                const u64 row_stride, const u64 block_stride, const u32 paired, const u32 row) {
+    row_t found;
+    found.codes = codes + (u64)row * row_stride;
+    found.digits = digits;
+    found.block_stride = block_stride;
+    found.place_codes = place_codes;
+    found.paired = paired;
+    return found;
+}
+
+FN u32 code_at(const row_t row, const u32 feature) {
+    const u32x4 own = row.digits[feature];
+    return digit_of(row.codes[place_at(own.x, row.place_codes, row.block_stride, row.paired)], own);
+}
 % else:
 /* Codes in 16 bytes of a row. */
 #define BLOCK ${16 if code == "u8" else 8}
@@ -98,6 +143,21 @@ FN u32 code_at(const row_t row, const u32 place) {
 % endif
 </%def>
 
+<%def name="digit()">
+/* A feature's code among those of its place; own: place, 2^16 / run, 2^16 / step, size, see `digit_table`. */
+FN u32 digit_of(const u32 code, const u32x4 own) {
+    return (code * own.y >> 16) - (code * own.z >> 16) * own.w;
+}
+</%def>
+
+<%def name="digits()">
+${digit()}
+/* The place of a joint code among those of row 0. */
+FN u64 place_at(const u32 place, const u32 place_codes, const u64 block_stride, const u32 paired) {
+    return block_at(place / place_codes, block_stride, paired, 16) + place % place_codes;
+}
+</%def>
+
 <%def name="search()">
 /* The code among a row's cells of a tile; feature: its tile, first cell, last cell + 1, missing code. */
 FN u32 code_in(GLOBAL const u16* cells, const u32 begin, const u32 end, const u32x4 feature) {
@@ -115,19 +175,24 @@ FN u32 code_in(GLOBAL const u16* cells, const u32 begin, const u32 end, const u3
 <%def name="column_parameters(code)">\
 % if code == "tiled":
 const u32 row_words, GLOBAL const u32* RESTRICT row_begin, GLOBAL const u16* RESTRICT cells, GLOBAL const u32x4* RESTRICT features\
+% elif code == "joint":
+const u32 place_codes, const u64 row_stride, const u64 block_stride, const u32 paired, GLOBAL const u32x4* RESTRICT digits, GLOBAL const u8* RESTRICT codes\
 % else:
 const u32 block_features, const u64 row_stride, const u64 block_stride, const u32 paired, GLOBAL const ${code}* RESTRICT codes\
 % endif
 </%def>
-<%def name="column(code)">${"row_begin, cells, features, row_words" if code == "tiled" else "codes, block_features, row_stride, block_stride, paired"}</%def>
+<%! of_joint = "codes, digits, place_codes, row_stride, block_stride, paired" %>\
+<%def name="column(code)">${"row_begin, cells, features, row_words" if code == "tiled" else of_joint if code == "joint" else "codes, block_features, row_stride, block_stride, paired"}</%def>
 <%def name="row_parameters(code)">\
 % if code == "tiled":
 const u32 row_words, GLOBAL const u32* RESTRICT row_begin, GLOBAL const u16* RESTRICT cells, GLOBAL const u32x4* RESTRICT features\
+% elif code == "joint":
+const u32 place_codes, const u64 row_stride, const u64 block_stride, const u32 paired, GLOBAL const u32x4* RESTRICT digits, GLOBAL const u8* RESTRICT codes\
 % else:
 const u64 row_stride, const u64 block_stride, const u32 paired, GLOBAL const ${code}* RESTRICT codes\
 % endif
 </%def>
-<%def name="row(code)">${"row_begin, cells, features, row_words" if code == "tiled" else "codes, row_stride, block_stride, paired"}</%def>
+<%def name="row(code)">${"row_begin, cells, features, row_words" if code == "tiled" else of_joint if code == "joint" else "codes, row_stride, block_stride, paired"}</%def>
 
 ## Statements by which the row `mine`, behind `in_rows`, walks `tree`: `leaf` is the node that it reaches, and `step`
 ## that node's step_t.

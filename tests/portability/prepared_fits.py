@@ -143,7 +143,7 @@ def _fit(device: NullDevice, data: Dataset, params: dict[str, Any]) -> Fit:
 
 
 def _joint_histograms(device: NullDevice) -> None:
-    """Prepare a training whose histograms read joint codes, where the device has them."""
+    """Prepare trainings by joint codes, beside plain ones and alone, where the device has them."""
     if choose("joint_blocks", device.caps).params["percent"] == 0:
         return
     with patch.dict(os.environ, {joint_columns.ENVIRONMENT: "on"}):
@@ -154,6 +154,9 @@ def _joint_histograms(device: NullDevice) -> None:
     joint = grower.search.histogram.joint
     assert joint is not None
     joint.join(joint.codes.codes)  # as memory does
+    with patch.dict(os.environ, {joint_columns.ENVIRONMENT: "alone"}):
+        for params in ({}, {"colsample_bytree": 0.5}):  # by row, by column
+            _fit(device, _data(None), {"max_bin": 5, "histogram": OWN_BANKS, **params})
 
 
 def fits(device: NullDevice) -> None:
