@@ -113,7 +113,8 @@ class JointColumns:
     def digit_table(self, layout: Layout, places: npt.NDArray[np.int64]) -> npt.NDArray[np.uint32]:
         """Return where each column's code is in the code of its place.
 
-        A code c has the digit ``c // run - c // step * size``. No columns are exclusive.
+        A code c has the digit ``c % step // run``, where ``step`` is run x size. No columns are
+        exclusive.
 
         Parameters
         ----------
@@ -124,16 +125,19 @@ class JointColumns:
 
         Returns
         -------
-        uint32 array, shape (n_features, 4)
-            A place's number, 2^16 / run and 2^16 / step, both rounded up, and size. As codes are
-            below 256, a product's high bits are exactly the quotient.
+        uint32 array, shape (n_features, 2)
+            A place's number; 2^16 / step, rounded up, of which the low 16 bits are kept, and 2^16
+            times the size. A code times the first has c / step's fraction below bit 16. That times
+            the size has the digit above it: it is too large by less than 1 / run, as codes and
+            steps are at most 256 and a code below its place's number of codes.
         """
-        sizes, table = _sizes(layout), np.zeros((layout.n_features, 4), np.uint32)
+        sizes, table = _sizes(layout), np.zeros((layout.n_features, 2), np.uint32)
         for place, cells in enumerate(self.cells(layout).tolist()):
             step = cells
             for member in self.members[self.begins[place] : self.begins[place + 1]].tolist():
                 run = step // int(sizes[member])
-                table[member] = places[place], -(-65536 // run), -(-65536 // step), sizes[member]
+                part = (-(-65536 // step) & 0xFFFF) + (int(sizes[member]) << 16)
+                table[member] = places[place], part
                 step = run
         return table
 

@@ -18,7 +18,7 @@ class JoinedCodes:
     ----------
     codes : uint8 DeviceArray
         In the shape that ``order`` gives, or of shape (n_places, n_rows).
-    digits : uint32 DeviceArray, shape (n_features, 4)
+    digits : uint32 DeviceArray, shape (n_features, 2)
         Where each feature's code is, see ``JointColumns.digit_table``.
     order : BlockOrder or None
         None is place by place.

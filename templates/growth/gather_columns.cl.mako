@@ -22,8 +22,8 @@ def column(k, code):
     at = f"own[{f'place + {k} < last ? place + {k} : last' if k else 'place'}]"
     if code != "joint":
         return f"GLOBAL const {code}* column_{k} = by_feature + (u64){at} * n_rows;"
-    digit = f"const u32x4 digit_{k} = digits[{at}];"
-    return f"{digit} GLOBAL const u8* column_{k} = by_feature + (u64)digit_{k}.x * n_rows;"
+    own = f"const u32 digit_{k} = digits[2 * {at} + 1];"
+    return f"{own} GLOBAL const u8* column_{k} = by_feature + (u64)digits[2 * {at}] * n_rows;"
 
 def code_in(k, code):
     """A row's code in that column."""
@@ -95,7 +95,7 @@ ${codes.digit()}
 KERNEL(${wg_size}) gather_columns(
         const u32 n_rows, const u32 n_drawn, const u64 copy_codes, const u32 block_features, const u32 row_stride,
         const u32 block_stride, const u32 paired, const u32 row_codes, GLOBAL const u32* RESTRICT columns,
-        GLOBAL const u32* RESTRICT fullest, GLOBAL const ${word(code)}* RESTRICT by_feature,${' GLOBAL const u32x4* RESTRICT digits,' if code == 'joint' else ''}
+        GLOBAL const u32* RESTRICT fullest, GLOBAL const ${word(code)}* RESTRICT by_feature,${' GLOBAL const u32* RESTRICT digits,' if code == 'joint' else ''}
         GLOBAL u32x4* RESTRICT codes, GLOBAL ${word(code)}* RESTRICT drawn_fullest) {
     GLOBAL const u32* own = columns + GROUP_ID_Y * n_drawn; /* of the tree */
     const u32 last = n_drawn - 1;

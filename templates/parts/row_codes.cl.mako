@@ -35,20 +35,20 @@ ${digits()}
 typedef struct {
     GLOBAL const u8* codes;
     u64 row_stride;
-    u32x4 digit;
+    u32 part;
 } column_t;
 
-FN column_t column_of(GLOBAL const u8* codes, GLOBAL const u32x4* digits, const u32 place_codes,
+FN column_t column_of(GLOBAL const u8* codes, GLOBAL const u32* digits, const u32 place_codes,
                       const u64 row_stride, const u64 block_stride, const u32 paired, const u32 feature) {
     column_t column;
-    column.digit = digits[feature];
-    column.codes = codes + place_at(column.digit.x, place_codes, block_stride, paired);
+    column.part = digits[2 * feature + 1];
+    column.codes = codes + place_at(digits[2 * feature], place_codes, block_stride, paired);
     column.row_stride = row_stride;
     return column;
 }
 
 FN u32 code_of(const column_t column, const u32 row) {
-    return digit_of(column.codes[row * column.row_stride], column.digit);
+    return digit_of(column.codes[row * column.row_stride], column.part);
 }
 % else:
 typedef struct {
@@ -98,12 +98,12 @@ FN u32 code_at(const row_t row, const u32 feature) {
 ${digits()}
 typedef struct {
     GLOBAL const u8* codes;
-    GLOBAL const u32x4* digits;
+    GLOBAL const u32* digits;
     u64 block_stride;
     u32 place_codes, paired;
 } row_t;
 
-FN row_t row_of(GLOBAL const u8* codes, GLOBAL const u32x4* digits, const u32 place_codes,
+FN row_t row_of(GLOBAL const u8* codes, GLOBAL const u32* digits, const u32 place_codes,
                 const u64 row_stride, const u64 block_stride, const u32 paired, const u32 row) {
     row_t found;
     found.codes = codes + (u64)row * row_stride;
@@ -115,8 +115,8 @@ FN row_t row_of(GLOBAL const u8* codes, GLOBAL const u32x4* digits, const u32 pl
 }
 
 FN u32 code_at(const row_t row, const u32 feature) {
-    const u32x4 own = row.digits[feature];
-    return digit_of(row.codes[place_at(own.x, row.place_codes, row.block_stride, row.paired)], own);
+    GLOBAL const u32* own = row.digits + 2 * feature;
+    return digit_of(row.codes[place_at(own[0], row.place_codes, row.block_stride, row.paired)], own[1]);
 }
 % else:
 /* Codes in 16 bytes of a row. */
@@ -144,9 +144,9 @@ FN u32 code_at(const row_t row, const u32 place) {
 </%def>
 
 <%def name="digit()">
-/* A feature's code among those of its place; own: place, 2^16 / run, 2^16 / step, size, see `digit_table`. */
-FN u32 digit_of(const u32 code, const u32x4 own) {
-    return (code * own.y >> 16) - (code * own.z >> 16) * own.w;
+/* A feature's code among those of its place; `part` is 2^16 / step with the size above it, see `digit_table`. */
+FN u32 digit_of(const u32 code, const u32 part) {
+    return (code * (part & 0xFFFFu) & 0xFFFFu) * (part >> 16) >> 16;
 }
 </%def>
 
@@ -176,7 +176,7 @@ FN u32 code_in(GLOBAL const u16* cells, const u32 begin, const u32 end, const u3
 % if code == "tiled":
 const u32 row_words, GLOBAL const u32* RESTRICT row_begin, GLOBAL const u16* RESTRICT cells, GLOBAL const u32x4* RESTRICT features\
 % elif code == "joint":
-const u32 place_codes, const u64 row_stride, const u64 block_stride, const u32 paired, GLOBAL const u32x4* RESTRICT digits, GLOBAL const u8* RESTRICT codes\
+const u32 place_codes, const u64 row_stride, const u64 block_stride, const u32 paired, GLOBAL const u32* RESTRICT digits, GLOBAL const u8* RESTRICT codes\
 % else:
 const u32 block_features, const u64 row_stride, const u64 block_stride, const u32 paired, GLOBAL const ${code}* RESTRICT codes\
 % endif
@@ -187,7 +187,7 @@ const u32 block_features, const u64 row_stride, const u64 block_stride, const u3
 % if code == "tiled":
 const u32 row_words, GLOBAL const u32* RESTRICT row_begin, GLOBAL const u16* RESTRICT cells, GLOBAL const u32x4* RESTRICT features\
 % elif code == "joint":
-const u32 place_codes, const u64 row_stride, const u64 block_stride, const u32 paired, GLOBAL const u32x4* RESTRICT digits, GLOBAL const u8* RESTRICT codes\
+const u32 place_codes, const u64 row_stride, const u64 block_stride, const u32 paired, GLOBAL const u32* RESTRICT digits, GLOBAL const u8* RESTRICT codes\
 % else:
 const u64 row_stride, const u64 block_stride, const u32 paired, GLOBAL const ${code}* RESTRICT codes\
 % endif
