@@ -387,11 +387,11 @@ class Device(ABC):
     def finish(self) -> None:
         """Wait until all enqueued work has run."""
 
-    def mark(self) -> Callable[[], None]:
-        """Return a function that waits until all work enqueued so far has run.
+    def free_unused(self) -> None:  # noqa: B027
+        """Give memory that was let go back to the driver, where others keep it for later."""
 
-        More work can be enqueued in the meantime; the device goes on with it while the host waits.
-        """
+    def mark(self) -> Callable[[], None]:
+        """Return a function that waits until what is enqueued so far has run; more may follow."""
         return self.finish
 
     def elapsed(self, work: Callable[[], object]) -> float:

@@ -25,8 +25,7 @@ from pyopencl_gbdt.fit.page_stream import PageStream
 from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.fit.ways import RowLists, Ways
 from pyopencl_gbdt.pages.page import AnyCodes, AnyPage, Page, most_page_bytes, page_bounds
-from pyopencl_gbdt.primitives.joined_codes import JoinedCodes
-from pyopencl_gbdt.primitives.packed_codes import BlockOrder, PackedCodes
+from pyopencl_gbdt.primitives.packed_codes import BlockOrder, JoinedCodes, PackedCodes
 from pyopencl_gbdt.primitives.tiled_codes import TiledCodes, tile_begins
 from pyopencl_gbdt.primitives.tiled_histogram_kernel import tile_capacity
 

@@ -24,8 +24,7 @@ from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.growth.feature_mask import MOST_COMPARED, column_weights
 from pyopencl_gbdt.pages.page import Layout, Page
-from pyopencl_gbdt.primitives.joined_codes import JoinedCodes
-from pyopencl_gbdt.primitives.packed_codes import BlockOrder, PackedCodes
+from pyopencl_gbdt.primitives.packed_codes import BlockOrder, JoinedCodes, PackedCodes
 
 
 class DrawnColumns:

@@ -44,7 +44,7 @@ from pyopencl_gbdt.growth.joint_columns import JointBlocks, joins_blocks
 from pyopencl_gbdt.pages.page import Layout
 from pyopencl_gbdt.primitives.histogram_kernel import HistogramKernel
 from pyopencl_gbdt.primitives.histogram_plan import shared_groups, work_groups
-from pyopencl_gbdt.primitives.joined_codes import JoinedCodes
+from pyopencl_gbdt.primitives.packed_codes import JoinedCodes
 from pyopencl_gbdt.primitives.tiled_codes import TiledCodes
 from pyopencl_gbdt.primitives.tiled_histogram_kernel import (
     TiledHistogramKernel,

@@ -7,8 +7,8 @@
     a: r0 r1 ..    | b: r0 r1 .. ..       by column   trees gather the columns that they draw
                                           each column is a digit, see ``JointColumns.digit_table``
 
-Rows move, and walk trees, by the digits of their joint codes. A later fit of the same data
-quantises them again.
+Rows move, and walk trees, by the digits of their joint codes. A later fit of the same data that
+needs other codes quantises them again.
 """
 
 from __future__ import annotations
@@ -34,8 +34,7 @@ from pyopencl_gbdt.growth.joint_columns import (
 )
 from pyopencl_gbdt.pages.page import AnyPage, Page
 from pyopencl_gbdt.parameters.facts import FitFacts
-from pyopencl_gbdt.primitives.joined_codes import JoinedCodes
-from pyopencl_gbdt.primitives.packed_codes import BlockOrder
+from pyopencl_gbdt.primitives.packed_codes import BlockOrder, JoinedCodes
 
 #: The columns' own codes are let go where they take at least this share of a device's memory.
 #: 700 k x 2000 of 5 values on an H200 with 141 GiB takes 3.30 GB with them and 0.49 GB without,
@@ -93,6 +92,13 @@ def _pays(facts: FitFacts) -> bool:
     percent = variant_of("joint_blocks", facts, caps).params["percent"]
     few = 100 * pages.n_joined <= percent * pages.n_features
     return few and (gathers_columns(facts) or joins_blocks(facts))
+
+
+def is_stored(page: AnyPage, parts: FitParts) -> bool:
+    """Whether a page has the joint codes that a fit reads."""
+    codes = page.codes if isinstance(page, Page) else None
+    by_column = gathers_columns(parts.ways.facts)
+    return isinstance(codes, JoinedCodes) and (codes.order is None) == by_column
 
 
 def joined_pages(parts: FitParts) -> list[AnyPage]:

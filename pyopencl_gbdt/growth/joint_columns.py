@@ -23,8 +23,7 @@ from pyopencl_gbdt.pages.joint_columns import MOST_CELLS
 from pyopencl_gbdt.pages.page import AnyPage, Layout, Page
 from pyopencl_gbdt.parameters.facts import FitFacts
 from pyopencl_gbdt.primitives.histogram_plan import OWN_BANKS, local_codes
-from pyopencl_gbdt.primitives.joined_codes import JoinedCodes
-from pyopencl_gbdt.primitives.packed_codes import BlockOrder, PackedCodes
+from pyopencl_gbdt.primitives.packed_codes import BlockOrder, JoinedCodes, PackedCodes
 
 ENVIRONMENT = "PYOPENCL_GBDT_JOINT_CODES"
 _WORDS = ("auto", "on", "alone", "products", "off")

@@ -11,8 +11,7 @@ import numpy as np
 
 from pyopencl_gbdt.device import Capabilities, DeviceArray
 from pyopencl_gbdt.device.program import rows_a_launch
-from pyopencl_gbdt.primitives.joined_codes import JoinedCodes
-from pyopencl_gbdt.primitives.packed_codes import PackedCodes
+from pyopencl_gbdt.primitives.packed_codes import JoinedCodes, PackedCodes
 from pyopencl_gbdt.primitives.tiled_codes import TiledCodes
 
 
@@ -128,6 +127,11 @@ class QuantizedData:
 
     pages: Sequence[AnyPage]
     layout: Layout
+
+
+def has_joint_codes(page: AnyPage) -> bool:
+    """Whether a page has joint codes in place of the columns' own ones."""
+    return isinstance(page, Page) and isinstance(page.codes, JoinedCodes)
 
 
 def histogram_rows(caps: Capabilities, row_bytes: int) -> int:

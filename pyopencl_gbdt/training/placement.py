@@ -38,7 +38,6 @@ from pyopencl_gbdt.fit.rows_in_turn import (
     passes_of_codes,
 )
 from pyopencl_gbdt.fit.share import Share
-from pyopencl_gbdt.growth.joint_alone import joined_pages, stands_alone
 from pyopencl_gbdt.growth.joint_columns import exclusive_groups
 from pyopencl_gbdt.growth.policy import Policy, agreed, tree_sizes
 from pyopencl_gbdt.growth.recipe import (
@@ -54,7 +53,13 @@ from pyopencl_gbdt.pages.cuts import CUT_RULES
 from pyopencl_gbdt.pages.disk_pages import DiskPages
 from pyopencl_gbdt.pages.joint_columns import MOST_CELLS
 from pyopencl_gbdt.pages.levels import cut_features, layout_of, most_levels
-from pyopencl_gbdt.pages.page import AnyPage, Layout, QuantizedData, even_layout
+from pyopencl_gbdt.pages.page import (
+    AnyPage,
+    Layout,
+    QuantizedData,
+    even_layout,
+    has_joint_codes,
+)
 from pyopencl_gbdt.pages.paged import (
     expected_columns,
     expected_tiles,
@@ -196,17 +201,44 @@ class Placement:
             return self._in_turn(), None
         assert codes is not None
         parts = self._parts(codes.layout, codes.pages, sizes_of(codes), tile_sizes_of(codes))
-        room = self.device.caps.global_bytes - self.device.allocated_bytes
-        if stands_alone(parts.ways.facts, room - self.beside.total_bytes):
-            parts.rows.page_list = joined_pages(parts)
-            codes = QuantizedData(parts.rows.page_list, codes.layout)
-            self.data.forget()
+        if parts.ways.facts.pages.n_joined:
+            stored = has_joint_codes(codes.pages[0])
+            parts, codes = self._joined(parts, codes, tiles)
+            if has_joint_codes(codes.pages[0]) and not stored:
+                self.device.free_unused()  # the columns' own codes
         if not may_stream and self._may_not_fit():
             check(self._on_paper(parts))
         elif may_stream and not self._fits_all(parts):
             del codes, parts
             self.data.forget()
             return self._in_turn(), None
+        return parts, codes
+
+    def _joined(
+        self, parts: FitParts, codes: QuantizedData, tiles: TileSizes | None
+    ) -> tuple[FitParts, QuantizedData]:
+        """Return a fit's parts and codes, with joint codes alone if the fit stores these.
+
+        The data set keeps them for its next fit, which quantises it again if it needs others.
+        """
+        from pyopencl_gbdt.growth.joint_alone import is_stored, joined_pages, stands_alone
+
+        room = self.device.caps.global_bytes - self.device.allocated_bytes
+        alone = stands_alone(parts.ways.facts, room - self.beside.total_bytes)
+        (page, *_) = codes.pages
+        if alone and is_stored(page, parts):
+            return parts, codes
+        if has_joint_codes(page):
+            self.data.forget()
+            codes = self._quantized(tiles)
+            parts = self._parts(codes.layout, codes.pages, sizes_of(codes), tile_sizes_of(codes))
+        if alone:
+            parts.rows.page_list = joined_pages(parts)
+            codes = QuantizedData(parts.rows.page_list, codes.layout)
+            kept, self.data.kept = self.data.kept, None
+            if kept is not None:
+                self.data.kept = (kept[0], codes)
+            del kept
         return parts, codes
 
     def _may_not_fit(self) -> bool:

@@ -10,6 +10,7 @@ from pyopencl_gbdt.growth.joint_alone import stands_alone, why_not_alone
 from pyopencl_gbdt.growth.joint_columns import ENVIRONMENT
 from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.pages.joint_columns import join_columns
+from pyopencl_gbdt.pages.page import has_joint_codes
 from pyopencl_gbdt.parameters.facts import FitFacts
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.primitives import histogram_plan
@@ -56,14 +57,14 @@ def _gpu(monkeypatch):
 @pytest.mark.parametrize("case", CASES)
 def test_the_model_is_that_of_plain_codes(monkeypatch, case):
     data, models = data_of(case), []
-    for word in ("alone", "off"):
+    for word in ("alone", "alone", "off"):
         monkeypatch.setenv(ENVIRONMENT, word)
         model = train({"device": TEST_DEVICE, "max_depth": 5, **CASES[case]}, data, 3)
         models.append(to_xgboost_json(model.ensemble))
         stored = "joint, by column" if case in GATHERED else "joint, by row"
         assert model.variants.get("codes", "") == (stored if word == "alone" else "")
-        assert (data.kept is None) == (word == "alone")
-    assert models[0] == models[1]
+        assert has_joint_codes(data.kept[1].pages[0]) == (word == "alone")
+    assert models[0] == models[1] == models[2]
 
 
 @pytest.mark.parametrize("sizes", [[5, 3, 2, 1], [2] * 9, [256, 16, 16], [85, 3, 7, 11]])

@@ -259,6 +259,10 @@ class CudaDevice(Device):
         with self.guarded("waiting for it"):
             self.stream.synchronize()
 
+    def free_unused(self) -> None:
+        with self.cuda, self.guarded("giving memory back"):
+            cupy.get_default_memory_pool().free_all_blocks()
+
     def mark(self) -> Callable[[], None]:
         with self.cuda, self.guarded("marking its queue"):
             event = cupy.cuda.Event(disable_timing=True)
