@@ -11,7 +11,6 @@ import os
 import platform
 import re
 import shutil
-import subprocess
 import tempfile
 import threading
 from collections.abc import Sequence
@@ -19,6 +18,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from urllib.parse import urlsplit
+
+from tests.portability import timed
 
 _KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 _LIBRARIES = "usr/lib/x86_64-linux-gnu"
@@ -39,7 +40,7 @@ def run(words: Sequence[str], folder: Path | None = None) -> str:
     DebianError
         If the command fails.
     """
-    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
+    done = timed.completed(words, folder)
     if done.returncode:
         said = (done.stdout + done.stderr).strip()[-1500:]
         raise DebianError(f"{' '.join(words[:3])} ended with {done.returncode}:\n{said}")
@@ -111,11 +112,24 @@ class Packages:
             if not path.is_dir():
                 path.parent.mkdir(parents=True, exist_ok=True)
                 with tempfile.TemporaryDirectory(dir=path.parent, prefix="unpacking-") as scratch:
-                    self._unpack(Path(scratch), Path(scratch) / "made")
+                    self.unpack(Path(scratch), Path(scratch) / "made")
                     (Path(scratch) / "made").rename(path)
         return path
 
-    def _unpack(self, scratch: Path, target: Path) -> None:
+    def unpack(self, scratch: Path, target: Path) -> None:
+        """Download the packages and what they depend on, and unpack them to a folder.
+
+        Parameters
+        ----------
+        scratch : Path
+            An empty folder; the downloads stay there.
+        target : Path
+
+        Raises
+        ------
+        DebianError
+            If apt cannot get a package.
+        """
         for name in ("etc/apt", "var/lib/apt/lists/partial", "var/cache/apt/archives/partial"):
             (scratch / name).mkdir(parents=True)
         (scratch / "var/lib/dpkg").mkdir()

@@ -25,8 +25,8 @@ RUSTICL = {
 }
 #: Folders and files of tests that the whole row runs on rusticl, as its driver states the device.
 TESTS = ("tests/primitives", "tests/test_reproducible.py", "tests/device")
-_EXERCISE = ("python", "-m", "tests.portability.exercise", "--device")
-_DOCTOR = ("python", "-m", "pyopencl_gbdt", "doctor", "--device", "rusticl", "--time-limit", "500")
+_EXERCISE = ("python3", "-m", "tests.portability.exercise", "--device")
+_DOCTOR = ("python3", "-m", "pyopencl_gbdt", "doctor", "--device", "rusticl", "--time-limit", "500")
 
 #: Of the error for a driver that crashes at one of the first kernels, as Mesa's of sid does.
 _REFUSED = "at loads that no work-item asks for"
@@ -112,7 +112,8 @@ TRIALS: tuple[Trial, ...] = (
         judge_exercise, RUSTICL, 3600,
     ),
     Trial(
-        WHOLE, "rusticl, tests", ("python", "-m", "pytest", "-q", "-p", "no:cacheprovider", *TESTS),
+        WHOLE, "rusticl, tests",
+        ("python3", "-m", "pytest", "-q", "-p", "no:cacheprovider", *TESTS),
         judge_tests, {**RUSTICL, "PYOPENCL_GBDT_DEVICE": "rusticl", INSIDE: "1"}, 4 * 3600,
     ),
     Trial(

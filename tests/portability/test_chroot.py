@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.portability import __main__ as program
-from tests.portability import chroot, drivers
+from tests.portability import chroot, debian, drivers
 from tests.portability.chroot import Chroot, ChrootError
 from tests.portability.runtimes import Outcome
 
@@ -37,6 +37,7 @@ def test_the_reason_is_named(uid, missing, reason, monkeypatch):
 def test_a_container_without_the_right_to_mount_is_told(monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: 0, raising=False)
     monkeypatch.setattr(shutil, "which", lambda tool: "/bin/true")
+    monkeypatch.setattr(debian, "why_not", lambda: "")
     monkeypatch.setattr(chroot, "_OWN", ("sh", "-c", "echo Operation not permitted >&2; exit 1"))
     assert chroot.why_not().startswith("Operation not permitted: a container needs")
 
@@ -101,14 +102,28 @@ def test_a_folder_that_is_filled_is_used_again(tmp_path):
 def test_nothing_stays_of_a_failure(tmp_path, monkeypatch):
     folder = tmp_path / "debian"
 
-    def fails(scratch):
-        return ["sh", "-c", f"touch {folder}/half; echo E: no such mirror >&2; exit 1"], {}
+    def fails(packages, scratch, target):
+        assert packages.release == "trixie"
+        (target / "half").touch()
+        raise debian.DebianError("E: no such mirror")
 
-    monkeypatch.setattr(chroot, "_OWN", ())
-    monkeypatch.setattr(chroot, "_debootstrap", fails)
+    monkeypatch.setattr(debian.Packages, "unpack", fails)
     found = drivers.filled(drivers.QUICK, Chroot(folder, "trixie"))
     assert chroot.why_not() or "no such mirror" in found.failures[0]
     assert not folder.exists()
+
+
+def test_a_folder_is_filled_without_its_packages_scripts(tmp_path, monkeypatch):
+    def unpacks(packages, scratch, target):
+        assert "mesa-opencl-icd" in packages.names
+        (target / "root").mkdir()  # as base-files has it
+
+    monkeypatch.setattr(debian.Packages, "unpack", unpacks)
+    Chroot(tmp_path / "x", "sid").fill()
+    assert (tmp_path / "x" / chroot._READY).read_text(encoding="utf-8") == "sid"
+    assert {"checkout", "dev", "proc", "root", "sys"} <= {
+        p.name for p in (tmp_path / "x").iterdir()
+    }
 
 
 def test_a_command_leaves_neither_mounts_nor_processes(tmp_path, monkeypatch):
