@@ -50,6 +50,7 @@ from tests.portability.problems import EVERY_HISTOGRAM, present, problem
 from tests.portability.trainings import bytes_of
 from tests.portability.workload import everything
 from tests.primitives.samples import cuts, elements
+from tests.quick_builds import builds_quickly
 from tests.reference import ordered_statistics as statistics_twin
 from tests.reference import predict as predict_twin
 from tests.reference import scan as scan_twin
@@ -342,13 +343,15 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--pretend", choices=["", *sorted(PRETENCES)], default="")
     parser.add_argument("--part", choices=PARTS, default="all")
     parser.add_argument("--whole", action="store_true", help="also what others show too")
+    parser.add_argument("--as-written", action="store_true", help="PoCL optimises no kernel")
     args = parser.parse_args(words)
     device = open_device(args.device)
     if args.pretend:
         device.caps = PRETENCES[args.pretend](device.caps)
     if has_many_tasks(args.size, args.pretend):
         device.caps = of_several_units(device.caps)
-    result = run(device, args.size, args.pretend, args.part, args.whole)
+    with builds_quickly() if args.as_written else contextlib.nullcontext():
+        result = run(device, args.size, args.pretend, args.part, args.whole)
     print(json.dumps(result))
     return bool(result["failures"])
 

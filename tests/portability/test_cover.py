@@ -110,15 +110,16 @@ def test_a_setting_runs_whole_where_it_is_asked_to(whole, monkeypatch):
     asked = []
 
     def completed(words, *_):
-        asked.append("--whole" in words)
+        asked.append(("--whole" in words, "--as-written" in words))
         printed = '{"checks": 5, "failures": [], "sub_group": 0, "local_bytes": 1}'
         return subprocess.CompletedProcess(words, 0, printed, "")
 
     monkeypatch.setattr(timed, "completed", completed)
     monkeypatch.setattr(runtimes, "missing", lambda _: "")
-    setting = runtimes.Setting("pocl", "x", "pocl")
-    assert runtimes.run_setting(setting, whole=whole).state == "ok"
-    assert asked == [whole]
+    for optimised in (True, False):
+        setting = runtimes.Setting("pocl", "x", "pocl", optimised=optimised)
+        assert runtimes.run_setting(setting, whole=whole).state == "ok"
+    assert asked == [(whole, False), (whole, True)]
 
 
 def test_the_seconds_of_commands_are_the_processors():
