@@ -299,17 +299,16 @@ def checks_of(device: Device, size: str, part: str, whole: bool) -> list[Iterato
     """Return the checks of a part; see ``PARTS``."""
     if part in ("programs", "known"):
         return [program_checks(device) if part == "programs" else known_checks(device)]
+    narrow = part == "widths" and not whole
     if part in ("fits", "widths"):
-        counts = cover.with_barriers if part == "widths" and not whole else None
-        checks = [fit_checks(device, size, counts)]
+        checks = [fit_checks(device, size, cover.with_barriers if narrow else None)]
     else:
         names = trainings.HALF if part == "half" else trainings.NAMES
         checks = [training_checks(device, size, names, whole)]
     if part in ("all", "widths"):
-        scanned = SCANNED[:1] if part == "widths" and not whole else SCANNED
-        checks.insert(0, primitive_checks(device, size, scanned))
+        checks.insert(0, primitive_checks(device, size, SCANNED[:1] if narrow else SCANNED))
         checks += [metric_checks(device, size), other_metric_checks(device, SIZES[size])]
-    return checks if size == "tiny" else [*checks, known_checks(device)]
+    return checks if size == "tiny" or narrow else [*checks, known_checks(device)]
 
 
 def run(

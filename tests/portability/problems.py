@@ -162,6 +162,8 @@ def problem(size: str, name: str, kind: str = "gpu") -> Problem:
         params["max_depth"] += 1
     if size == "tiny" and kind != "cpu" and name in _ONE_TREE:
         params["num_parallel_tree"] = 1
+    if size == "tiny" and kind != "cpu" and name in _DEEPER_ON_CPUS:
+        params["quantile_alpha"] = params["quantile_alpha"][:2]
     if size == "tiny" and "max_leaves" in params:
         params["max_leaves"] = _FEW_LEAVES
     label = _label(params.get("objective", ""), signal).astype(np.float32)
