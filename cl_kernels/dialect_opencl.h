@@ -68,6 +68,8 @@ typedef int2 i32x2;
    fence does nothing, and its compiler moves accesses across it. */
 #if defined(__x86_64__) || defined(__aarch64__)
 #define FENCE() __atomic_thread_fence(__ATOMIC_SEQ_CST)
+#elif defined(__NV_CL_C_VERSION) || defined(__NVPTX__) /* their own fence may order for a work-group alone */
+#define FENCE() asm volatile("membar.gl;" : : : "memory")
 #else
 #define FENCE() mem_fence(CLK_GLOBAL_MEM_FENCE)
 #endif

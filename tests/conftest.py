@@ -165,8 +165,9 @@ def lone_groups(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.fixture
 def step_by_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Grow trees by launches for each step, also where one launch grows those of few rows."""
+    """Grow trees by launches for each step, also where one launch does several."""
     monkeypatch.setattr(recipe, "MOST_WHOLE_ROWS", 0)
+    monkeypatch.setenv("PYOPENCL_GBDT_LAST_GROUP", "off")
 
 
 @pytest.fixture(scope="session", autouse=True)

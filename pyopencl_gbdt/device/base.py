@@ -377,7 +377,7 @@ class Device(ABC):
             program = self._build(template, size, params)
             if self.builds is not None:
                 self.builds.took(template, time.perf_counter() - start)
-            program.kernel = template
+            program.kernel, program.template, program.params = template, template, params
             if program.wg_size >= size:
                 program.wg_size = size
                 return program

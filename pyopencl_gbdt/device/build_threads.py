@@ -8,8 +8,10 @@ empty caches took 2.9 to 3.2 s through CUDA, and takes 1.6 to 1.8; through OpenC
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
@@ -23,6 +25,8 @@ ENVIRONMENT = "PYOPENCL_GBDT_BUILD_THREADS"
 _MOST = 8
 #: The threads of each process.
 _pools: dict[int, ThreadPoolExecutor] = {}
+#: Templates whose programs wait, of each thread.
+_own = threading.local()
 
 
 def wanted() -> bool:
@@ -36,3 +40,19 @@ def begin(build: Callable[[], T]) -> Future[T]:
     if own not in _pools:
         _pools[own] = ThreadPoolExecutor(min(_MOST, usable_cores()), "pyopencl_gbdt-build")
     return _pools[own].submit(build)
+
+
+@contextlib.contextmanager
+def waiting(templates: frozenset[str]) -> Iterator[None]:
+    """Let programs of some templates wait until it is known whether their kernels are launched."""
+    before: frozenset[str] = getattr(_own, "waiting", frozenset())
+    _own.waiting = templates
+    try:
+        yield
+    finally:
+        _own.waiting = before
+
+
+def waits(template: str) -> bool:
+    """Tell whether a template's program waits."""
+    return template in getattr(_own, "waiting", frozenset())

@@ -8,12 +8,14 @@ device's speed. No result depends on the pieces. CPUs have no such limit.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
+from types import MappingProxyType
 from typing import Any, Protocol, TypeVar
 
 from pyopencl_gbdt.device.capabilities import Capabilities
+from pyopencl_gbdt.device.render import Param
 from pyopencl_gbdt.device.signature import arrange
 from pyopencl_gbdt.errors import KernelBuildError, KernelLaunchError
 from pyopencl_gbdt.logger import tell, tell_detail
@@ -77,10 +79,20 @@ class Program(ABC):
     device: Any
     place_in_z: str = ""
     """The kernels' expression of a work-group's place in z."""
+    template: str = ""
+    """The template's name."""
+    params: Mapping[str, Param] = MappingProxyType({})
+    """The template's parameters beside ``wg_size``."""
     large_local: int = 0
     """Bytes of local memory that a launch asks for, see ``LOCAL_LARGE`` in the dialects."""
+    is_waiting: bool = False
+    """Whether it is not being built yet, as its kernels may never be launched."""
     refuse: Callable[[], tuple[str, str, str]] | None = None
     """Function that takes the variant out of use; ``fallback.build_variant`` sets it."""
+
+    def begin(self) -> None:
+        """Begin to build a program that waits; others were begun."""
+        self.is_waiting = False
 
     def launch_error(self, text: str) -> KernelLaunchError:
         """Return the error to raise when a device lacks the resources to launch a kernel."""
@@ -145,6 +157,10 @@ class Program(ABC):
             If the kernels take more arguments, or need more registers, than the device has.
         """
         raise NotImplementedError(f"{self.kernel}: no program of another source")
+
+    def bind_checked(self, kernel_name: str, groups: Groups, args: tuple[Any, ...]) -> Launch:
+        """Return the launch with arguments of other launches, in order and of the right types."""
+        return self._bind(kernel_name, groups, args)
 
     def bind_fits(
         self, kernel_name: str, groups: Groups, args: tuple[Any, ...], n_fits: int

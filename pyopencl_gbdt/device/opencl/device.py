@@ -23,7 +23,7 @@ from pyopencl_gbdt.device.given_arrays import as_dtype, as_shape
 from pyopencl_gbdt.device.opencl import build_ahead, compile_apart, huge_pages
 from pyopencl_gbdt.device.opencl.facts import message
 from pyopencl_gbdt.device.opencl.pocl import warm_up
-from pyopencl_gbdt.device.opencl.program import LaterProgram, OpenCLProgram
+from pyopencl_gbdt.device.opencl.program import LaterProgram, OpenCLProgram, WaitingProgram
 from pyopencl_gbdt.device.opencl.source import POCL, build_source, quiet_builds
 from pyopencl_gbdt.device.opencl.transfers import Guard, OpenCLTransfers, Pause, clear, seconds
 from pyopencl_gbdt.device.program import Program, numbered
@@ -44,8 +44,7 @@ _POCL_BUILD_SHARE = 0.45
 _lock = threading.RLock()
 #: Contexts by process and device; a context does not survive a fork.
 _contexts: dict[tuple[int, int], cl.Context] = {}
-#: Process, context, source and options of a program.
-_Key = tuple[int, int, str, tuple[str, ...]]
+_Key = tuple[int, int, str, tuple[str, ...]]  # process, context, source and options of a program
 _programs: dict[_Key, cl.Program] = {}
 _begun: dict[_Key, Future[OpenCLProgram]] = {}  # the same, as threads build them
 #: Platforms whose compiler works in threads, and the largest groups that every kernel runs in.
@@ -277,8 +276,8 @@ class OpenCLDevice(Device):
     def _build(self, template: str, wg_size: int, params: dict[str, Param]) -> Program:
         source = self.programs.source(template, "opencl", wg_size=wg_size, **params)
         if self.builds_later and self._begins(template, source, wg_size):
-            build = partial(self._build_alone, template, source, wg_size, params)
-            return LaterProgram(self, source, wg_size, build)
+            alone = partial(self._build_alone, template, source, wg_size, params)
+            return LaterProgram(self, source, wg_size, alone)
         return self.build_rendered(template, source, wg_size, params)
 
     def _begins(self, template: str, source: str, wg_size: int) -> bool:
@@ -286,8 +285,7 @@ class OpenCLDevice(Device):
         if self._key(source, wg_size) in _programs or not compile_apart.needed(self.caps):
             return False
         source, options = compile_apart.guarded(source), self._options(wg_size)
-        key = self._cache_key(source, options)
-        if self.programs.load(key) is not None:
+        if self.programs.load(key := self._cache_key(source, options)) is not None:
             return False
         compile_apart.submit(self.caps, key, source, options, template)
         return True
@@ -301,8 +299,10 @@ class OpenCLDevice(Device):
         apart = apart and self.builds_later and not params.get("statements")  # a user's own code
         if key in _programs or not (apart and build_threads.wanted()):
             return self._build_alone(template, source, wg_size, params)
+        built = partial(self._built, template, source, wg_size, params)
+        if build_threads.waits(template):
+            return WaitingProgram(self, source, wg_size, built)
         if (begun := _begun.get(key)) is None:
-            built = partial(self._built, template, source, wg_size, params)
             begun = _begun[key] = build_threads.begin(built)
             begun.add_done_callback(lambda _: _begun.pop(key, None))
         return LaterProgram(self, source, wg_size, begun.result)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyopencl as cl
 
+from pyopencl_gbdt.device import build_threads
 from pyopencl_gbdt.device.base import DeviceArray
 from pyopencl_gbdt.device.drivers import folders as driver_folders
 from pyopencl_gbdt.device.drivers import forked
@@ -121,6 +122,16 @@ class LaterProgram(OpenCLProgram):
                 f"work-groups of {built.wg_size}",
             )
         return built.program
+
+
+class WaitingProgram(LaterProgram):
+    """A program that is compiled when it is told to begin, or a kernel is launched."""
+
+    is_waiting = True
+
+    def begin(self) -> None:
+        if self.is_waiting:
+            self.is_waiting, self._finish = False, build_threads.begin(self._finish).result
 
 
 class _OpenClEnqueue(BoundKernel):

@@ -13,7 +13,8 @@ from functools import partial
 from typing import Any
 
 from pyopencl_gbdt.device.capabilities import Kind
-from pyopencl_gbdt.device.variants.variant import Kernel, TriedSizes, Variant
+from pyopencl_gbdt.device.variants import tried_sizes as tried
+from pyopencl_gbdt.device.variants.variant import Kernel, Variant
 
 #: Bytes of local memory that kernels leave to the driver: NVIDIA's refuses a kernel that takes all.
 LOCAL_HEADROOM = 2048
@@ -21,23 +22,8 @@ _GPU: frozenset[Kind] = frozenset({"gpu", "accelerator"})
 _CPU: frozenset[Kind] = frozenset({"cpu"})
 _SEQUENTIAL = "one work-item per work-group: a barrier costs a CPU a loop split"
 _BASELINE = "the baseline's work-group"
-#: Values of parameters that are tuned.
-_GROUP = TriedSizes(several=(64, 128, 256, 512, 1024), one=(1,))
-_PER_UNIT = TriedSizes(several=(1, 2, 4, 8, 16), one=(1, 2, 4, 8))
-_CHUNK = TriedSizes(several=(1024, 2048, 4096, 8192, 16384), one=(512, 1024, 2048, 4096, 8192))
-_CODES = TriedSizes(several=(1024, 2048, 4096, 5888), one=(2048, 4096, 8192, 16384))
-_ITEMS = TriedSizes(several=(1, 2, 4, 8, 16, 20, 24), one=(16, 64, 256, 512, 1024, 4096))
-_DEPTH = TriedSizes(several=tuple(range(7)), one=tuple(range(7)))
-_STRETCH = TriedSizes(several=(512, 1024), one=(1024, 2048, 4096, 8192))
-_EXACT = {"tree_method": "exact"}
-_SYMMETRIC = {"grow_policy": "symmetric"}
-_SETS = {"cat_method": "sets"}
-_STATISTICS = {"cat_method": "statistics"}
-_BLOCK = TriedSizes(several=(1,), one=(128, 256, 512, 1024))
-_ROWS = TriedSizes(several=(0,), one=(64, 128, 256))
-_WALKED = {"wg_size": _GROUP, "rows": _BLOCK}
-_SEARCHED = {"wg_size": _GROUP, "digit": TriedSizes(several=(2, 4, 8), one=(4, 8))}
-
+_EXACT, _SYMMETRIC = {"tree_method": "exact"}, {"grow_policy": "symmetric"}
+_SETS, _STATISTICS = {"cat_method": "sets"}, {"cat_method": "statistics"}
 _HISTOGRAM = {"histogram_size": 256, "histogram_groups": 4}
 
 _kernel = Kernel.of
@@ -67,11 +53,11 @@ _PLAIN = (
 )  # fmt: skip
 _OF_LEAVES = "ordered_leaves", "leaves_by_next_order", "sketched_leaves", "newton_leaves"
 #: A kernel of rounds, whose work-group's size is tuned; of predictions; of exact search.
-_of_rounds = partial(_kernel, phase="rounds", tuned={"wg_size": _GROUP})
+_of_rounds = partial(_kernel, phase="rounds", tuned={"wg_size": tried.GROUP})
 _of_predictions = partial(_kernel, phase="prediction")
-_of_exact = partial(_kernel, fitted_with=_EXACT, tuned={"chunk": _CHUNK})
+_of_exact = partial(_kernel, fitted_with=_EXACT, tuned={"chunk": tried.CHUNK})
 #: A kernel of fits on categorical columns; ``tune`` changes its work-group's size.
-_of_categories = partial(_kernel, tuned={"wg_size": _GROUP}, fitted_on="categories")
+_of_categories = partial(_kernel, tuned={"wg_size": tried.GROUP}, fitted_on="categories")
 
 #: All that the library knows of a kernel beside its source and its least bytes, in one place.
 _ENTRIES = (
@@ -114,7 +100,7 @@ _ENTRIES = (
             "of a round",
             atomic_sums=True,
         ),
-        tuned={"wg_size": _GROUP, "groups_per_unit": _PER_UNIT, "chunk": _CHUNK, "codes": _CODES},
+        tuned=tried.ADDED,
         timed_with=("plan",),
     ),
     _kernel(
@@ -131,7 +117,7 @@ _ENTRIES = (
             "memory; 1.02x over 4 groups a unit, 1.4x over 128 work-items",
             atomic_sums=True,
         ),
-        tuned={"wg_size": _GROUP, "groups_per_unit": _PER_UNIT, "chunk": _CHUNK, "codes": _CODES},
+        tuned=tried.ADDED,
         fitted_with={"page": "tiled"},
         fitted_on="missing",
     ),
@@ -189,7 +175,7 @@ _ENTRIES = (
         ),
         *_both(items=(4096, 8), radix_bits=(8, 4), groups_per_unit=(4, 8)),
         phase="set-up",
-        tuned={"items": _ITEMS, "groups_per_unit": _PER_UNIT},
+        tuned={"items": tried.ITEMS, "groups_per_unit": tried.PER_UNIT},
     ),
     _kernel(
         "segmented_radix_sort",
@@ -209,7 +195,7 @@ _ENTRIES = (
         ),
         _variant("portable", {"wg_size": 256, "items": 1}, _BASELINE),
         phase="set-up",
-        tuned={"wg_size": _GROUP, "items": _ITEMS},
+        tuned={"wg_size": tried.GROUP, "items": tried.ITEMS},
     ),
     _of_categories("order_codes", *_both(), fitted_with=_STATISTICS),
     _of_categories("ordered_statistics", *_both(), fitted_with=_STATISTICS),
@@ -292,7 +278,19 @@ _ENTRIES = (
             lookback=True,
         ),
         _variant("steps", {"wg_size": 1}, "a launch or more for each step of a level"),
-        tuned={"groups_per_unit": _PER_UNIT},
+        tuned={"groups_per_unit": tried.PER_UNIT},
+    ),
+    _kernel(  # `nodes`: most of a level
+        "last_group",
+        _on_gpu(
+            "joined",
+            {"wg_size": 256, "nodes": 256},
+            "H200, OpenCL, ms a round by a launch for each kernel and joined: 10 k x 20, depth 6 "
+            "0.324 and 0.244; 1 M x 28, depth 6 0.560 and 0.439; CUDA's graphs gain nothing",
+            lookback=True,
+            warp_words=True,
+        ),
+        _variant("launches", {"wg_size": 256, "nodes": 256}, "a launch for each kernel"),
     ),
     _of_rounds(
         "partition",
@@ -304,10 +302,10 @@ _ENTRIES = (
             warp_words=True,
         ),
         *_both(chunk=(2048, 4096)),
-        tuned={"wg_size": _GROUP, "chunk": _CHUNK},
+        tuned={"wg_size": tried.GROUP, "chunk": tried.CHUNK},
         timed_with=("plan",),
     ),
-    _of_categories("category_split", *_both(digit=(8, 4)), fitted_with=_SETS, tuned=_SEARCHED),
+    _of_categories("category_split", *_both(digit=(8, 4)), fitted_with=_SETS, tuned=tried.SEARCHED),
     _of_categories("category_sets", *_both(), fitted_with=_SETS),
     _of_categories("symmetric_sets", *_both(wg_size=64), fitted_with={**_SETS, **_SYMMETRIC}),
     _of_exact(
@@ -337,7 +335,7 @@ _ENTRIES = (
             "H200, 1 M x 28, depth 6: depth 1 takes 1.2x as long, 3 2x, 5 4x; 16 k x 62 k, 20 "
             "classes: 1 1.1x, 5 2.8x",
         ),
-        tuned={"depth": _DEPTH, "chunk": _STRETCH},
+        tuned={"depth": tried.DEPTH, "chunk": tried.STRETCH},
         timed_with=("exact", "columns", "node_pieces", "row_nodes"),
     ),
     _of_rounds("plan", *_both(picks=(1, 32))),
@@ -353,7 +351,7 @@ _ENTRIES = (
             {"wg_size": 256, "chunk": 2048},
             "H200, 5 M x 28, depth 6 and 8: 1.8x over following the row lists",
         ),
-        tuned={"wg_size": _GROUP, "chunk": _CHUNK},
+        tuned={"wg_size": tried.GROUP, "chunk": tried.CHUNK},
         timed_with=("plan",),
     ),
     _of_predictions(
@@ -364,7 +362,7 @@ _ENTRIES = (
             "PoCL, 2 cores, 1 M x 28, 500 trees of depth 8: 11x over a row after the other",
         ),
         _variant("portable", {"wg_size": 256, "items": 1, "rows": 0}, _BASELINE),
-        tuned={"wg_size": _GROUP, "items": _ITEMS, "rows": _ROWS},
+        tuned={"wg_size": tried.GROUP, "items": tried.ITEMS, "rows": tried.ROWS},
     ),
     _of_predictions(
         "predict_codes",
@@ -374,9 +372,11 @@ _ENTRIES = (
             "PoCL, 2 cores, 1 M x 28, 500 trees of depth 8: 1.4x over predict's blocks; 256 rows "
             "1.1x as long",
         ),
-        tuned={"rows": _BLOCK},
+        tuned={"rows": tried.BLOCK},
     ),
-    _of_predictions("predict_tables", *_both(rows=(256, 1)), tuned=_WALKED, fitted_with=_SYMMETRIC),
+    _of_predictions(
+        "predict_tables", *_both(rows=(256, 1)), tuned=tried.WALKED, fitted_with=_SYMMETRIC
+    ),
     _kernel("predict_vectors", *_both(rows=(64, 1))),
     _kernel("walk_cells", *_both(wg_size=64, rows=(64, 1))),
     _kernel("proximities", *_both(wg_size=128, rows=(8, 8), columns=(128, 1))),

@@ -1,0 +1,124 @@
+"""Rounds whose launches are joined by last groups have fewer launches, and the same trees."""
+
+from itertools import chain
+
+import numpy as np
+import pytest
+
+from pyopencl_gbdt import Dataset, train
+from pyopencl_gbdt.device import open_device
+from pyopencl_gbdt.device.program import Launch, Program
+from pyopencl_gbdt.errors import KernelFallbackWarning, ParameterError
+from pyopencl_gbdt.growth.round_kernels import ENVIRONMENT, LastGroups
+from pyopencl_gbdt.model import to_xgboost_json
+from pyopencl_gbdt.objectives import get_objective
+from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.training.fit import Fit
+from tests.conftest import TEST_DEVICE
+
+RNG = np.random.default_rng(45)
+X = RNG.standard_normal((700, 6)).astype(np.float32)
+X[::7, 2] = np.nan
+SCORE = np.nan_to_num(X) @ RNG.standard_normal((6, 3)) + RNG.gumbel(size=(700, 3))
+LEVELS = np.column_stack([RNG.integers(0, 9, 700), X[:, 1]]).astype(np.float32)
+#: Data and parameters.
+CASES = {
+    "logistic": (Dataset(X, SCORE[:, 0] > 0), {"objective": "binary:logistic"}),
+    "limited": (
+        Dataset(X, SCORE[:, 1]),
+        {"max_leaves": 6, "min_samples_leaf": 9, "path_smooth": 2.0},
+    ),
+    "classes": (
+        Dataset(X, SCORE.argmax(1)),
+        {
+            "objective": "multi:softprob", "num_class": 3, "subsample": 0.7,
+            "colsample_bynode": 0.6, "monotone_constraints": [1, -1],
+        },
+    ),
+    "sets": (
+        Dataset(LEVELS, SCORE[:, 2], categorical_features=[0]),
+        {"cat_method": "sets", "reg_alpha": 0.1},
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture
+def _gpu(monkeypatch):
+    """Let the device have the kernels of GPUs."""
+    monkeypatch.setenv("PYOPENCL_GBDT_PRETEND", "gpu")
+    for data, _ in CASES.values():
+        data.forget()
+    yield
+    for data, _ in CASES.values():
+        data.forget()
+
+
+def model(case, word, monkeypatch):
+    """Return a model's bytes, and the launches of its batches of trees."""
+    seen = []
+    actions = LastGroups.actions
+
+    def noted(joins, given):
+        found = actions(joins, given)
+        seen.append([action.name for action in found])
+        return found
+
+    data, params = CASES[case]
+    with monkeypatch.context() as patch:
+        patch.setenv(ENVIRONMENT, word)
+        patch.setattr(LastGroups, "actions", noted)
+        own = {"device": TEST_DEVICE, "max_depth": 3, **params}
+        return to_xgboost_json(train(own, data, 4).ensemble), list(chain(*seen))
+
+
+@pytest.mark.few(1)
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.usefixtures("_gpu")
+def test_the_model_is_that_of_a_launch_for_each_kernel(case, monkeypatch):
+    apart, every = model(case, "off", monkeypatch)
+    joined, fewer = model(case, "on", monkeypatch)
+    assert joined == apart
+    pairs = [name.split("_", 1) for name in fewer if name in ("find_decide", "move_place")]
+    assert len(fewer) < len(every)
+    assert len(pairs) >= 2
+
+
+@pytest.mark.usefixtures("_gpu")
+def test_launches_of_a_round(monkeypatch):
+    """XGBoost launches several times as many."""
+    monkeypatch.setenv(ENVIRONMENT, "on")
+    data, params = CASES["logistic"]
+    found = Parameters.from_dict({"max_depth": 6, **params})
+    fit = Fit(open_device(TEST_DEVICE), found, get_objective(found.objective, found), data, 0.0)
+    (actions,) = fit.kernels.batches(joined=False)
+    assert [action.name for action in actions] == [
+        "gradients", "quantize_gradients_begin_tree",
+        *["histogram", "find_decide", "move_place"] * 5,
+        "histogram", "find_decide", "finish_tree_keep", "add_leaves",
+    ]  # fmt: skip
+
+
+@pytest.mark.usefixtures("_gpu", "nothing_refused")
+def test_a_launch_that_fails_is_two_again(monkeypatch):
+    apart, _ = model("logistic", "off", monkeypatch)
+    bind = Program.bind_checked
+
+    def fails(program, name, groups, args):
+        launch = bind(program, name, groups, args)
+        return Launch(name, lambda: refused(program)) if name == "move_place" else launch
+
+    def refused(program):
+        raise program.launch_error("no registers are left")
+
+    monkeypatch.setattr(Program, "bind_checked", fails)
+    with pytest.warns(KernelFallbackWarning, match=r"last_group: 'joined'.*'launches'"):
+        again, names = model("logistic", "on", monkeypatch)
+    assert again == apart
+    assert "move_place" in names  # that was the first try; the second joins none
+
+
+def test_a_word_that_is_none(monkeypatch):
+    monkeypatch.setenv(ENVIRONMENT, "yes")
+    data, params = CASES["logistic"]
+    with pytest.raises(ParameterError, match="PYOPENCL_GBDT_LAST_GROUP='yes'"):
+        train({"device": TEST_DEVICE, **params}, data, 1)
