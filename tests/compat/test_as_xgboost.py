@@ -149,3 +149,27 @@ def test_trees_of_one_leaf_and_exact_search_without_limit(theirs):
             found.append((len(booster.trees_to_dataframe()), booster.predict(rows)))
         assert found[0][0] == found[1][0]
         np.testing.assert_allclose(found[0][1], found[1][1], rtol=1e-5)
+
+
+def test_metrics_of_queries_and_histograms_of_no_column(theirs):
+    def error(label, scores):
+        return float(np.abs(label - scores).mean())
+
+    rng = np.random.default_rng(1)
+    x, y, qid = (
+        rng.normal(size=(60, 2)),
+        rng.integers(0, 3, 60),
+        np.repeat([0, 1, 2, 3], [1, 9, 20, 30]),
+    )
+    found = []
+    for library in (xgb, theirs):
+        ranker = library.XGBRanker(
+            n_estimators=3, eval_metric=error, lambdarank_num_pair_per_sample=9
+        )
+        weight = [1.0, 2.0, 1.0, 3.0]
+        ranker.fit(x, y, qid=qid, sample_weight=weight, eval_set=[(x, y)], eval_qid=[qid],
+                   sample_weight_eval_set=[weight], verbose=False)  # fmt: skip
+        found.append(ranker.evals_result()["validation_0"]["error"])
+        booster = ranker.get_booster()
+        assert booster.get_split_value_histogram("none", as_pandas=False).shape == (0, 2)
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-3)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from typing import Any
 
+import numpy as np
+
 from pyopencl_gbdt.compat.xgboost.level_tables import Categories
 from pyopencl_gbdt.compat.xgboost.linear_ensemble import model_of
 from pyopencl_gbdt.errors import MissingFileError, ParameterError
@@ -12,6 +14,7 @@ from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.best_round import BEST_ITERATION
 from pyopencl_gbdt.model.feature_map import INDICATOR, INTEGER, FeatureMap
+from pyopencl_gbdt.model.frames import histogram_table
 from pyopencl_gbdt.prediction.model import Model
 
 Path = str | os.PathLike[str]
@@ -119,12 +122,12 @@ class BoosterTrees:
         bins: int | None = None,
         as_pandas: bool = True,
     ) -> Any:
-        """Return how often thresholds of a column occur.
+        """Return how often thresholds of a column occur: never, if there is no such column.
 
         Raises
         ------
         ParameterError
-            If there is no such column, or it is split by sets of levels.
+            If the column is split by sets of levels.
         """
         shown = self._shown()
         known_names = shown.feature_names or [f"f{n}" for n in range(shown.num_features())]
@@ -133,6 +136,8 @@ class BoosterTrees:
                 f"feature={show(feature)}: the histogram of split values doesn't support "
                 "categorical splits: expected a column of numbers; see trees_to_dataframe"
             )
+        if not fmap and isinstance(feature, str) and feature not in known_names:
+            return histogram_table(np.zeros(1), np.zeros(0, np.int64), as_pandas=as_pandas)
         if shown.feature_names is None and isinstance(feature, str) and feature[:1] == "f":
             number = feature[1:]
             known = number.isdigit() and int(number) < shown.num_features()

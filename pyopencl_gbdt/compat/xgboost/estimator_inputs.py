@@ -54,18 +54,21 @@ def as_metric(function: Callable[..., Any]) -> Callable[[Any, DMatrix], Any]:
 
 
 def as_ranking_metric(function: Callable[..., Any]) -> Callable[[Any, DMatrix], Any]:
-    """Return the mean over queries of a metric of (labels, predictions)."""
+    """Return the mean over queries, each by its rows, of a metric of (labels, predictions).
+
+    As in XGBoost, a query of one row has 1, and weights of queries do not count.
+    """
 
     def metric(prediction: Any, matrix: DMatrix) -> tuple[str, float]:
         offsets = matrix.get_uint_info("group_ptr")
         if offsets.size < 2:
             raise DataError("Invalid `group_ptr`: expected queries; give qid or group")
-        label, weight = matrix.get_label(), matrix.get_weight()
-        found = []
-        for query, (first, end) in enumerate(pairwise(offsets)):
-            more = {"sample_weight": weight[query : query + 1]} if weight.size else {}
-            found.append(function(label[first:end], prediction[first:end], **more))
-        return name_of(function), float(np.mean(found))
+        label = matrix.get_label()
+        found = [
+            1.0 if end - first == 1 else function(label[first:end], prediction[first:end])
+            for first, end in pairwise(offsets)
+        ]
+        return name_of(function), float(np.average(found, weights=np.diff(offsets)))
 
     return metric
 
