@@ -34,8 +34,8 @@ _FEWEST_ROUNDS = 100
 def joins(device: Device, tasks: Sequence[Task]) -> bool:
     """Tell whether fits on a device share a queue, in which their launches are joined.
 
-    H200, five folds of 10 000 x 20, 100 rounds: 122 ms through OpenCL, in queues of their own 259;
-    on another host 118 ms through CUDA, in queues of their own 153.
+    H100, five folds of 10 000 x 20, 100 rounds: 107 ms through OpenCL, in queues of their own 248;
+    102 ms through CUDA, in queues of their own 128.
     """
     caps, asked = device.caps, way() == "joined"
     if way() == "":
