@@ -45,7 +45,8 @@ FN i64x2 pair_of(const rows_t* own, const u32 row) {
 }
 
 % for words in (4, 2, 1):
-/* Add a node's rows to the cells of ${4 * words} features; those from `end` on have one cell together, behind all. */
+/* Add a node's rows to the cells of ${4 * words} features; those from `end` on are padding, of code 0, and have one
+   cell together, behind all. */
 FN void add_${4 * words}(const data_t* data, const u32 feature, const u32 end, const rows_t* own, GLOBAL i64x2* cells,
               GLOBAL i64x2* behind) {
     const u32 first = data->feature_offset[feature];

@@ -21,7 +21,7 @@
 ##
 ## params: wg_size (1); clipped, code, most_codes, counter_words, counted as in `whole_trees`; few_rows
 ##         of a node whose children are searched by their own codes; chunk, rows of a task that moves some;
-##         prefetch, rows ahead that are asked for (0: not at all); most_features of a task, a multiple of 4
+##         prefetch, rows ahead that are asked for (0: not at all); most_features of a task, a power of 2 from 4 on
 <%page args="wg_size, clipped, code, most_codes, counter_words, counted, few_rows, chunk, prefetch, most_features"/>
 <%namespace name="payload" file="payload.cl.mako"/>
 <%namespace name="candidates" file="candidates.cl.mako"/>
@@ -151,8 +151,8 @@ FN void place_children(const trees_t* trees, const u32 step) {
 FN void open_search(const trees_t* trees, const u32 phase, const u32 step) {
     const u32 n_pairs = step ? trees->levels[step].count / 2 : trees->levels[0].count;
     const u32 share = (u32)((u64)trees->n_features * n_pairs / (2 * trees->n_units));
-    const u32 rounded = (share + 3) / 4 * 4;
-    const u32 each = rounded < 4 ? 4 : (rounded < ${most_features} ? rounded : ${most_features});
+    u32 each = 4; /* as many as `build` adds in one pass: codes of the next task's features would leave the cells */
+    while (each < ${most_features} && each < share) each *= 2;
     open_phase(trees, phase, SEARCH, step, n_pairs * ((trees->n_features + each - 1) / each), each);
 }
 

@@ -1,13 +1,20 @@
 """One launch grows the same trees leaf by leaf as launches for each split."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from pyopencl_gbdt import Dataset, train
+from pyopencl_gbdt.device import open_device
+from pyopencl_gbdt.device.arena import Arena
 from pyopencl_gbdt.device.variants import fallbacks
 from pyopencl_gbdt.growth import recipe
 from pyopencl_gbdt.growth.whole_best_first import WholeBestFirst
 from pyopencl_gbdt.model import to_xgboost_json
+from pyopencl_gbdt.objectives import get_objective
+from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.training.fit import Fit
 from tests.conftest import TEST_DEVICE
 from tests.steps.test_whole_trees import boosting
 from tests.training.test_work import round_launches
@@ -78,6 +85,29 @@ def test_the_model_is_that_of_steps(expected, case):
 def test_any_number_of_groups_grows_the_same(expected, monkeypatch, groups):
     monkeypatch.setattr(WholeBestFirst, "groups", groups)
     assert to_xgboost_json(fit(*CASES["gaps"]).ensemble) == expected["gaps"]
+
+
+def test_a_task_adds_to_its_own_cells_alone(monkeypatch):
+    """A row's codes are read 4, 8 or 16 at a time; 20 features and one unit are 10 a task."""
+    asked = Arena.array
+
+    def with_one_more(self, name, shape, dtype, contents=None):
+        if name == "scratch":
+            shape, contents = (shape[0] + 1, *shape[1:]), np.full((2, *shape[1:]), 7)
+        return asked(self, name, shape, dtype, contents)
+
+    monkeypatch.setattr(Arena, "array", with_one_more)
+    monkeypatch.setattr(WholeBestFirst, "groups", 1)
+    opened = open_device(TEST_DEVICE)
+    opened.caps = replace(opened.caps, compute_units=1)
+    p = Parameters.from_dict({"grow_policy": "lossguide", "max_depth": 0, "max_leaves": 20})
+    rows = Dataset(RNG.standard_normal((600, 20)), RNG.standard_normal(600))
+    fitting = Fit(opened, p, get_objective(p.objective, p), rows, 0.0)
+    assert isinstance(fitting.kernels.grower, WholeBestFirst)
+    fitting.run(1)
+    scratch = fitting.parts.arena["scratch"].get()
+    assert not (scratch[0] == 7).all()
+    assert (scratch[1] == 7).all()
 
 
 @pytest.mark.thorough
