@@ -389,6 +389,7 @@ def test_trees_are_told_as_by_xgboost(theirs):
         assert found == pytest.approx(wanted, rel=1e-5)
     assert ours.get_fscore() == other.get_fscore()
     assert ours.get_dump(dump_format="text") == other.get_dump(dump_format="text")
+    assert len(ours.get_split_value_histogram("f0", bins=0)) == 1  # as one bin
     found, wanted = (one.get_split_value_histogram("f0", bins=3) for one in (ours, other))
     np.testing.assert_allclose(found.to_numpy(), wanted.to_numpy())
     assert list(ours.trees_to_dataframe().columns) == list(other.trees_to_dataframe().columns)

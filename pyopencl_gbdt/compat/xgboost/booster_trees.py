@@ -130,6 +130,7 @@ class BoosterTrees:
             If the column is split by sets of levels.
         """
         shown = self._shown()
+        bins = bins if bins is None else max(int(bins), 1)
         known_names = shown.feature_names or [f"f{n}" for n in range(shown.num_features())]
         if feature in {known_names[n] for n in shown.ensemble.categories}:
             raise ParameterError(
