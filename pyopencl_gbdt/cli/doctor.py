@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyopencl_gbdt.doctor.watch import SelfTest
 
 #: Time limit in seconds of all self-tests together, and of a simulator's.
-SECONDS, SIMULATOR_SECONDS = 50, 600
+SECONDS, SIMULATOR_SECONDS = 120, 600
 
 
 def add(commands: Any) -> None:
