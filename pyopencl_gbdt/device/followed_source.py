@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from pyopencl_gbdt.device.render import header
+from pyopencl_gbdt.device.signature import without_comments
 
-_COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 _KERNEL = re.compile(
     r"^(?:BRIEF\s+)?KERNEL\((\s*\d+\s*)\)\s*(\w+)\s*\(([^()]*)\)\s*\{\n(.*?)^\}\n?", re.M | re.S
 )
@@ -42,11 +42,6 @@ _ARRIVED, _ANSWER = "arrived_groups", "last_group"
 
 class NotFollowedError(Exception):
     """A kernel cannot become the end of another one."""
-
-
-def plain(source: str) -> str:
-    """Return a source without comments."""
-    return _COMMENT.sub(" ", source)
 
 
 def without_kernels(source: str) -> str:
@@ -97,7 +92,7 @@ class KernelText:
 @lru_cache(maxsize=64)
 def fixed_parameters(source: str, name: str) -> frozenset[str]:
     """Return the parameters to which a kernel of a rendered source gives no other value."""
-    kernel = KernelText.of(plain(source), name)
+    kernel = KernelText.of(without_comments(source), name)
     names = map(_name, kernel.declared)
     return frozenset(parameter for parameter in names if not kernel.changes(parameter))
 
@@ -135,9 +130,9 @@ def followed_source(
     NotFollowedError
         If the kernels cannot be joined.
     """
-    source, known = plain(source), dict(shared)
+    source, known = without_comments(source), dict(shared)
     first = KernelText.of(source, name)
-    missing, own = _without_headers(plain(then), headers)
+    missing, own = _without_headers(without_comments(then), headers)
     own = _renamed(own)
     second = KernelText.of(own, follower)
     if re.search(r"\breturn\b", first.body):
@@ -166,7 +161,7 @@ def followed_source(
     return "\n".join([
         without_kernels(source[: first.begin]),
         *(text for text in missing if text not in source),
-        plain(header("last_group.h")),
+        without_comments(header("last_group.h")),
         without_kernels(own),
         f"KERNEL({first.wg_size}) {name}_{follower}({', '.join(parameters)}) {{",
         *local, first.body, *begin, *aliases, _LOCAL.sub("", second.body), "    }", "}", "",
@@ -175,7 +170,7 @@ def followed_source(
 
 def _without_headers(source: str, headers: Sequence[str]) -> tuple[list[str], str]:
     """Return the headers of a source in its order, and the rest."""
-    texts = [plain(header(file)) for file in headers]
+    texts = [without_comments(header(file)) for file in headers]
     found = sorted((source.find(text), text) for text in texts if text in source)
     for _, text in found:
         source = source.replace(text, "", 1)

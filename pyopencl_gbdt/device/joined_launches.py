@@ -28,10 +28,9 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.device.base import DeviceArray
 from pyopencl_gbdt.device.program import Action, BoundKernel, Launch, Program
-from pyopencl_gbdt.device.signature import Parameter, signatures
+from pyopencl_gbdt.device.signature import Parameter, signatures, without_comments
 from pyopencl_gbdt.errors import KernelBuildError, KernelLaunchError
 
-_COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 _KERNEL = re.compile(r"(\bKERNEL\(\s*\d+\s*\)\s*)(\w+)\s*\(([^()]*)\)\s*\{")
 
 
@@ -76,7 +75,7 @@ def joined_source(
         return _head(begin, name, declared, known[name], layout_of[name], n_fits, place)
 
     known, layout_of = signatures(source), dict(layouts)
-    return _KERNEL.sub(kernel, _COMMENT.sub(" ", source))
+    return _KERNEL.sub(kernel, without_comments(source))
 
 
 def _head(

@@ -117,10 +117,15 @@ def _holds(name: str, kind: str, dtype: np.dtype[Any]) -> bool:
     return bool(dtype == wanted)
 
 
+def without_comments(source: str) -> str:
+    """Return a source without comments."""
+    return _COMMENT.sub(" ", source)
+
+
 @lru_cache(maxsize=512)
 def signatures(source: str) -> Mapping[str, tuple[Parameter, ...]]:
     """Return the parameters of each kernel of a rendered source, in order, by the kernel's name."""
-    plain = _COMMENT.sub(" ", source)
+    plain = without_comments(source)
     aliases = {new: old for old, new in _TYPEDEF.findall(plain)}
     found = {}
     for name, listed in _KERNEL.findall(plain):

@@ -23,8 +23,9 @@ _GROUPS_OF_A_UNIT = 16
 def are_computed_again(facts: FitFacts, rows: FitRows) -> bool:
     """Return whether the quanta of all outputs are computed where leaves add them up.
 
-    Where sketches search splits, nothing else reads them. To write and read them takes longer than
-    to read margins and labels again. H200, 1 M rows, 100 targets, us a round: 803 to write them and
+    Where sketches search splits, nothing else reads them, unless rows are drawn or counted, or
+    leaves take other values than those of their sums. To write and read them takes longer than to
+    read margins and labels again. H200, 1 M rows, 100 targets, us a round: 803 to write them and
     442 to add them up, or 384 to do both (CUDA); 778 and 445, or 502 (OpenCL).
     """
     hides = facts.device is not None and facts.device.hides_latency

@@ -13,9 +13,8 @@ import pyopencl as cl
 
 from pyopencl_gbdt.device.opencl import build_ahead
 from pyopencl_gbdt.device.render import header
-from pyopencl_gbdt.device.signature import argument_types, signatures
+from pyopencl_gbdt.device.signature import argument_types, signatures, without_comments
 
-_COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 _LOCAL_ARRAY = re.compile(r"\bLOCAL_(?:ARRAY|LINES)\(\s*(\w+)\s*,\s*(\w+)\s*,[^;]*\)\s*;")
 _KERNEL = re.compile(r"(\bBRIEF\s+)?\bKERNEL\(\s*1\s*\)\s*(\w+)\s*\(([^()]*)\)\s*\{")
 #: What the dialect's words for work-group ids mean within such a function.
@@ -52,7 +51,7 @@ def with_single_copies(source: str) -> str:
     source : str
         Rendered for OpenCL; comments are removed.
     """
-    plain, known = _COMMENT.sub(" ", source), signatures(source)
+    plain, known = without_comments(source), signatures(source)
     parts, done = [], 0
     while (found := _KERNEL.search(plain, done)) is not None:
         brief, name, parameters = found.groups()
