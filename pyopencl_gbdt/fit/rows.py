@@ -119,9 +119,10 @@ class FitRows(RowLists):
         return self.share.team
 
     def join(self) -> None:
-        """Agree with the other members of the team on the work-groups of passes over rows."""
+        """Agree with the other members of the team on work-groups and on gathered columns."""
         if self.team.size > 1:
             self.team_groups = self.team.least(RowGroups, self.row_groups)
+            self.ways.agree(self.team, one_page=len(self.page_rows) == 1)
 
     @property
     def row_groups(self) -> int:

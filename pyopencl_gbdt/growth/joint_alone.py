@@ -73,6 +73,8 @@ def why_not_alone(facts: FitFacts) -> str:
     params, pages, caps = facts.parameters, facts.pages, facts.device
     if pages.given:
         return "codes that are given to a fit may serve others, too"
+    if pages.adds_histograms:
+        return "only dense codes that stay on one device, in one page, are joined"
     if params.is_ordered or pages.n_orders > 1:
         return "rows in several orders are moved by each column's own codes"
     if caps is not None and variant_of("whole_trees", facts, caps).name == "one_launch":
@@ -83,7 +85,7 @@ def why_not_alone(facts: FitFacts) -> str:
 def _pays(facts: FitFacts) -> bool:
     """Whether the columns' own codes take much memory, and joint ones are few."""
     pages, caps = facts.pages, facts.device
-    if caps is None or not pages.n_joined or pages.kind != "dense":
+    if caps is None or not pages.n_joined or pages.kind != "dense" or pages.adds_histograms:
         return False
     order = BlockOrder.of(pages.n_features, np.dtype(np.uint8), coalesced=caps.coalesces_reads)
     own = (order.row_bytes + pages.n_features) * facts.n_rows

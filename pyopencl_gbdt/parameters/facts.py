@@ -148,6 +148,9 @@ class PageFacts:
         splits above them.
     adds_histograms : bool
         Whether a node's histogram is added up from several pages or devices.
+    percent_gathered : int or None
+        Most percent of all histograms that those of gathered columns may take, as the members of a
+        team agreed; 0 where one has several pages. None: as the device's variant says.
     gathers : bool
         Whether trees grow on drawn rows that were gathered, see ``fit.rows_in_turn``.
     most_picks : int
@@ -168,6 +171,7 @@ class PageFacts:
     masks_columns: bool = False
     limits_paths: bool = False
     adds_histograms: bool = False
+    percent_gathered: int | None = None
     gathers: bool = False
     most_picks: int = 0
 

@@ -217,6 +217,10 @@ class RowGroups(Message[int]):
     """The number of work-groups that go through rows."""
 
 
+class PercentGathered(Message[int]):
+    """The most that the histograms of gathered columns may take of those of all, in percent."""
+
+
 class TreesAtATime(Message[int]):
     """The number of trees that grow at a time."""
 
