@@ -10,184 +10,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.dtypes import KEPT, NO_NODE
-from pyopencl_gbdt.errors import ModelFormatError
+from pyopencl_gbdt.device.transfers import EarlyCopy
+from pyopencl_gbdt.dtypes import NO_NODE
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.growth.category_sets import words_of
-from pyopencl_gbdt.model.linear_leaves import LinearTerms
-from pyopencl_gbdt.model.sets import joined
+from pyopencl_gbdt.growth.decoded_trees import decode_trees, kept_nodes
 from pyopencl_gbdt.model.tree import Tree
-from pyopencl_gbdt.numerics.portable_math import as_margin
 from pyopencl_gbdt.pages.page import Layout
-
-_ADVICE = "the device's driver is at fault: update it, or train on another device"
-
-
-def kept_nodes(words: npt.NDArray[np.uint32]) -> dict[str, npt.NDArray[Any]]:
-    """Return the fields ``dtypes.KEPT`` of nodes.
-
-    ``words`` has the shape (n_batches, fields, max_nodes), a field (n_batches, max_nodes).
-    """
-    return {name: words[:, place].view(dtype) for place, (name, dtype) in enumerate(KEPT.items())}
-
-
-def decode_trees(
-    nodes: Mapping[str, npt.NDArray[Any]],
-    levels: npt.NDArray[np.void],
-    layout: Layout,
-    leaf_rates: npt.NDArray[np.float32],
-    sets: npt.NDArray[np.uint32] | None = None,
-    terms: npt.NDArray[np.uint32] | None = None,
-) -> list[Tree]:
-    """Return model trees; all of them at once, as a small one would cost as much as many.
-
-    Trees that were grown at a time share the levels; they come one after the other.
-
-    Parameters
-    ----------
-    nodes : mapping of str to array, each of shape (n_batches, max_nodes)
-        The fields ``dtypes.KEPT``; breadth first, without gaps.
-    levels : array of ``dtypes.LEVEL``, shape (n_batches, max_depth + 1)
-    layout : Layout
-        Thresholds of the bins.
-    leaf_rates : float32 array, shape (n_trees,)
-        What the weights of each tree's leaves are multiplied by, as XGBoost does in its files.
-    sets : uint32 array, shape (n_batches, most_sets, set_words), or None
-        Sets of codes, see ``cl_kernels/set_decision.h``.
-    terms : uint32 array, shape (n_batches, 2 + 2 * most_terms, max_nodes), or None
-        Linear functions of leaves: sizes, intercepts, features and coefficients.
-
-    Raises
-    ------
-    ModelFormatError
-        If a tree is none: the device's driver is at fault.
-    """
-    counts = levels["first"][:, -1].astype(np.int64) + levels["count"][:, -1]
-    there = np.arange(nodes["left"].shape[1]) < counts[:, None]
-    n_roots = levels["count"][:, 0].astype(np.int64)
-    field = {name: values[there] for name, values in nodes.items()}
-    field["batch"], field["own_left"] = np.nonzero(there)[0], field["left"]
-    most = np.repeat(counts, counts)
-    for name in ("left", "parent"):
-        if ((field[name] >= most) & (field[name] != NO_NODE)).any():
-            raise ModelFormatError(f"a node's {name} is none of the tree's; {_ADVICE}")
-    order: npt.NDArray[np.int64] | None = None
-    sizes, left, parent = counts, field["left"].view(np.int32), field["parent"].view(np.int32)
-    if (n_roots > 1).any():
-        batch = field["batch"]
-        tree = (np.cumsum(n_roots) - n_roots)[batch] + field["tree"]
-        sizes = np.bincount(tree, minlength=int(n_roots.sum()))
-        order = np.argsort(tree, kind="stable")  # a tree's nodes, breadth first as before
-        own_id = np.empty(order.size, np.int32)
-        own_id[order] = np.arange(order.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        begin = (np.cumsum(counts) - counts)[batch]
-        left, parent = (
-            np.where(ids < 0, -1, own_id[np.maximum(begin + ids, 0)])[order]
-            for ids in (left, parent)
-        )
-        field = {name: values[order] for name, values in field.items()}
-    leaf: npt.NDArray[np.bool_] = left < 0
-    weight = shrink_leaf_weights(
-        field["weight"], leaf & (parent >= 0), np.repeat(leaf_rates, sizes)
-    )
-    by_set = (field["split_kind"] != 0) & ~leaf
-    place = layout.feature_offset[field["feature"]].astype(np.int64) + field["bin"]
-    columns = {
-        "left": left,
-        "right": np.where(leaf, -1, left + 1).astype(np.int32),
-        "parent": parent,
-        "feature": np.where(leaf, 0, field["feature"]).astype(np.int32),
-        "threshold": np.where(
-            leaf | by_set, np.float32(0), layout.thresholds[np.where(leaf, 0, place)]
-        ),
-        "default_left": (field["default_left"] != 0) & ~leaf,
-        "split_kind": field["split_kind"].astype(np.uint8),
-        "value": np.where(leaf, field["value"], np.float32(0))[:, None],
-        "weight": weight[:, None],
-        "gain": field["gain"],
-        "sum_hessian": field["hessian"],
-    }
-    ends = np.cumsum(sizes)
-    rank = np.cumsum(~leaf, dtype=np.int64)  # children are numbered as their parents are met
-    rank -= np.repeat(np.append(0, rank)[ends - sizes], sizes)
-    numbered = bool((leaf | (left == 2 * rank - 1)).all())
-    numbered &= 2 * int(leaf.sum()) == leaf.size + ends.size  # no tree has nodes besides its own
-    numbers = ("threshold", "value", "weight", "gain", "sum_hessian")
-    sound = numbered and all(np.isfinite(columns[name]).all() for name in numbers)
-    bounds = zip((ends - sizes).tolist(), ends.tolist(), strict=True)
-    if sets is not None:
-        words = np.full(by_set.size, None)
-        at = np.flatnonzero(by_set)
-        n_levels = layout.feature_bins[field["feature"][at]]
-        own = words_of(sets, field["batch"][at], field["own_left"][at], n_levels)
-        words[at] = np.fromiter(own, object, len(own))
-        columns["words"] = words
-    if terms is not None:
-        of_nodes = np.moveaxis(terms, 1, 2)[there]
-        columns["terms"] = of_nodes if order is None else of_nodes[order]
-    return [_tree({name: c[a:b] for name, c in columns.items()}, sound=sound) for a, b in bounds]
-
-
-def _tree(columns: dict[str, Any], *, sound: bool) -> Tree:
-    """Return a tree; unless they are sound, its nodes get numbers breadth first, and are checked.
-
-    Leaf-wise growth numbers nodes as it makes them.
-    """
-    columns = columns if sound else _renumbered(columns)
-    words, terms = columns.pop("words", None), columns.pop("terms", None)
-    if words is not None:
-        none = np.zeros(0, np.uint32)
-        columns["sets"], columns["set_begin"] = joined([none if w is None else w for w in words])
-    if terms is not None:
-        columns["linear"] = _linear_terms(terms[columns["left"] < 0])
-    return (Tree.trusted if sound else Tree)(**columns)
-
-
-def _linear_terms(of_leaves: npt.NDArray[np.uint32]) -> LinearTerms | None:
-    """Return the functions of leaves, of which each has a row of words; None if there are none."""
-    sizes, intercepts = of_leaves[:, 0].astype(np.int32), of_leaves[:, 1].copy().view(np.float32)
-    if not sizes.any():
-        return None
-    features, coefficients = np.split(of_leaves[:, 2:], 2, axis=1)
-    there = np.arange(features.shape[1]) < sizes[:, None]
-    own = features[there].astype(np.int32), coefficients[there].view(np.float32)
-    return LinearTerms(sizes, intercepts, *own)
-
-
-def shrink_leaf_weights(
-    weight: npt.NDArray[np.float32],
-    shrunk: npt.NDArray[np.bool_],
-    rate: npt.NDArray[np.float32] | np.float32,
-) -> npt.NDArray[np.float32]:
-    """Return weights, those of ``shrunk`` nodes times ``rate`` in float32.
-
-    XGBoost's ``hist`` keeps the weight of a leaf times the learning rate, and that of an inner node
-    without it. A root that never split counts as an inner node.
-    """
-    with np.errstate(over="ignore", under="ignore"):
-        return np.where(shrunk, as_margin(weight * rate), weight)
-
-
-def _renumbered(columns: dict[str, Any]) -> dict[str, Any]:
-    """Return the columns of nodes breadth first."""
-    left = columns["left"]
-    order, level, met = [], np.zeros(1, np.int64), 0
-    while level.size:
-        met += level.size
-        if met > left.size or level.max() >= left.size:
-            raise ModelFormatError(f"a tree has a node with two parents, or none; {_ADVICE}")
-        order.append(level)
-        inner = left[level]
-        inner = inner[inner >= 0]
-        level = np.stack([inner, inner + 1], axis=1).ravel()
-    nodes = np.concatenate(order)
-    number = np.full(left.size + 1, -1)  # the last stands for none
-    number[nodes] = np.arange(nodes.size)
-    columns = {name: column[nodes] for name, column in columns.items()}
-    for name in ("left", "right", "parent"):
-        columns[name] = number[columns[name]].astype(np.int32)
-    return columns
-
 
 #: Takes the nodes and the levels of a batch.
 Tally = Callable[[Mapping[str, npt.NDArray[Any]], npt.NDArray[np.void]], None]
@@ -211,6 +40,13 @@ class _Read:
 class GrownTrees:
     """Trees that wait on the device until they are read, and then until they are asked for.
 
+    Trees are read in blocks. In a fit of several blocks, the copy of a block is enqueued
+    (``order``), and the host reads it (``take``) when the next one is full: the device works
+    meanwhile.
+
+        host      | enqueue rounds 26 .. 50     | take 1 | enqueue 51 ..   | take 2 |
+        device    | 20 .. | copy 1 | 26 ..                      | copy 2 | 51 ..
+
     Only the first member of a team is asked for its trees, and those that say so in their
     ``Share``: the others keep none, and all compare digests of what they read.
 
@@ -221,6 +57,8 @@ class GrownTrees:
         Takes the nodes and levels of each batch that is read.
     renamed : callable or None
         Returns trees with the features that a model has, as soon as they are read.
+    compared : bool
+        Whether members compare digests of what they read.
 
     Attributes
     ----------
@@ -234,6 +72,8 @@ class GrownTrees:
         parts: FitParts,
         tally: Tally | None = None,
         renamed: Callable[[list[Tree]], list[Tree]] | None = None,
+        *,
+        compared: bool = True,
     ) -> None:
         self._parts = parts
         self._keeps = parts.rows.team.rank == 0 or parts.rows.share.keeps_trees
@@ -241,10 +81,12 @@ class GrownTrees:
         self._trees: list[Tree] = []
         self._n_batches = len(parts.nodes.batches)
         self._read: list[_Read] = []
-        self._digest = hashlib.sha256()
+        self._digest = hashlib.sha256() if compared else None
         self.largest = np.zeros(0, np.float32)
         self._rates: list[float] = []  # of the rounds that wait on the device
         self._first = 0  # the place of the first batch that waits
+        self._copies: dict[str, EarlyCopy] = {}
+        self._ordered: tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]] | None = None
 
     def wait(self, learning_rate: float) -> None:
         """Count a round whose trees wait on the device, with the learning rate of its leaves."""
@@ -252,7 +94,7 @@ class GrownTrees:
 
     @property
     def n_waiting(self) -> int:
-        """Rounds whose trees wait on the device."""
+        """Rounds whose trees wait on the device, without those of the block that is ordered."""
         return len(self._rates)
 
     @property
@@ -260,21 +102,68 @@ class GrownTrees:
         """Whether there is no room on the device for the trees of one more round."""
         return (len(self._rates) + 1) * self._n_batches > self._parts.nodes.forest_block
 
+    @property
+    def reads_late(self) -> bool:
+        """Whether a block is read after the next one: not if a round depends on earlier trees."""
+        nodes = self._parts.nodes
+        several = nodes.forest_block < nodes.params.n_estimators * self._n_batches
+        return several and self._renamed is None and nodes.params.booster != "dart"
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether the copies of a block are enqueued, and the block is not read."""
+        return self._ordered is not None
+
+    def order(self) -> None:
+        """Enqueue the copies of all trees that wait, for ``take``; the block before is taken."""
+        self._ordered = self._waiting()
+        for name in self._arrays:
+            if name not in self._copies:
+                self._copies[name] = EarlyCopy(self._parts.arena[name], name)
+            self._copies[name]()
+
+    def take(self) -> None:
+        """Read the block that is ordered; waits for its copies."""
+        if self._ordered is not None:
+            self._keep(*self._ordered)
+            self._ordered = None
+
     def collect(self) -> None:
-        """Read all trees that wait."""
+        """Read all trees."""
+        self.take()
+        if self.n_waiting:
+            self._keep(*self._waiting())
+
+    def _waiting(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
+        """Return the places of all batches that wait and the rates of their trees; forget them."""
         nodes = self._parts.nodes
         rates = [nodes.leaf_rate(rate) for rate in self._rates]
         first, n_batches = self._first, self.n_waiting * self._n_batches
         self._rates, self._first = [], (first + n_batches) % nodes.forest_block
-        if not n_batches:
-            return
         at = (first + np.arange(n_batches)) % nodes.forest_block
-        read = self.read(at, np.repeat(rates, nodes.round_trees))
+        return at, np.repeat(rates, nodes.round_trees)
+
+    def _keep(self, at: npt.NDArray[np.int64], leaf_rates: npt.NDArray[np.float32]) -> None:
+        read = self.read(at, leaf_rates)
         if self._tally is not None:
             for batch in read:
                 self._tally(*batch)
         if self._renamed is not None:
             self._trees += self._renamed(self._decoded())
+
+    @property
+    def _arrays(self) -> list[str]:
+        """What the host reads of trees."""
+        names = ["forest_nodes", "forest_levels"]
+        names += ["forest_sets"] if self._parts.features.has_categories else []
+        return names + (["forest_terms"] if self._parts.nodes.params.linear_tree else [])
+
+    def _values(self, name: str, at: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+        """Return batches as they were read; the next block may overwrite them."""
+        ordered = self.is_ordered
+        whole = self._copies[name].values() if ordered else self._parts.arena[name].get()
+        begin, end = int(at[0]), int(at[-1]) + 1
+        return whole[begin:end] if end - begin == at.size else whole[at]
 
     def read(
         self, at: npt.NDArray[np.int64], leaf_rates: npt.NDArray[np.float32]
@@ -288,24 +177,17 @@ class GrownTrees:
         leaf_rates : float32 array, shape (n_trees,)
             As for ``decode_trees``.
         """
-        arena = self._parts.arena
-        words, levels = arena["forest_nodes"].get()[at], arena["forest_levels"].get()[at]
-        sets = arena["forest_sets"].get()[at] if self._parts.features.has_categories else None
+        arrays = {}
+        for name in self._arrays:  # a comprehension would be a closure, which a traceback keeps
+            arrays[name] = self._values(name, at)
+        words, levels = arrays["forest_nodes"], arrays["forest_levels"].copy()
+        sets, terms = arrays.get("forest_sets"), arrays.get("forest_terms")
         nodes = kept_nodes(words)
         counts = levels["first"][:, -1].astype(np.int64) + levels["count"][:, -1]
-        there = np.arange(words.shape[2]) < counts[:, None]
-        splits = there & (nodes["left"] != NO_NODE)
-        self._digest.update(counts.tobytes())
-        for names, mask in ((_OF_ALL, there), (_OF_SPLITS, splits)):
-            for name in names:
-                self._digest.update(nodes[name][mask].data)
-        if sets is not None:
-            self._digest.update(_words(sets, nodes, splits, self._parts.features.layout))
-        terms = arena["forest_terms"].get()[at] if self._parts.nodes.params.linear_tree else None
-        if terms is not None:
-            self._digest.update(_words_of_terms(terms, there & ~splits))
+        if self._digest is not None:
+            self._add_to_digest(self._digest, nodes, counts, sets, terms)
         if self._parts.nodes.params.booster == "dart":
-            leaves = there & ~splits
+            leaves = _there(nodes, counts) & (nodes["left"] == NO_NODE)
             own = _largest_leaves(nodes, leaves, levels["count"][:, 0].astype(np.int64))
             self.largest = np.append(self.largest, own)
         if self._keeps:
@@ -316,10 +198,29 @@ class GrownTrees:
             self._read.append(_Read(own_words, levels, leaf_rates, own_sets, own_terms))
         return (({n: nodes[n][i] for n in nodes}, own) for i, own in enumerate(levels))
 
+    def _add_to_digest(
+        self,
+        digest: Any,
+        nodes: Mapping[str, npt.NDArray[Any]],
+        counts: npt.NDArray[np.int64],
+        sets: npt.NDArray[np.uint32] | None,
+        terms: npt.NDArray[np.uint32] | None,
+    ) -> None:
+        there = _there(nodes, counts)
+        splits = there & (nodes["left"] != NO_NODE)
+        digest.update(counts.tobytes())
+        for names, mask in ((_OF_ALL, there), (_OF_SPLITS, splits)):
+            for name in names:
+                digest.update(nodes[name][mask].data)
+        if sets is not None:
+            digest.update(_words(sets, nodes, splits, self._parts.features.layout))
+        if terms is not None:
+            digest.update(_words_of_terms(terms, there & ~splits))
+
     @property
     def digest(self) -> str:
-        """The digest of all trees so far, whatever was taken."""
-        return self._digest.hexdigest()
+        """The digest of all trees that were read, whatever was taken; "" if none compares them."""
+        return "" if self._digest is None else self._digest.hexdigest()
 
     def trees(self) -> list[Tree]:
         """Return all trees that were read; none in other members."""
@@ -335,6 +236,14 @@ class GrownTrees:
                 nodes, one.levels, layout, one.leaf_rates, one.sets, one.terms
             )  # fmt: skip
         return found
+
+
+def _there(
+    nodes: Mapping[str, npt.NDArray[Any]], counts: npt.NDArray[np.int64]
+) -> npt.NDArray[np.bool_]:
+    """Return which nodes are there, of the room for some in every batch."""
+    there: npt.NDArray[np.bool_] = np.arange(nodes["left"].shape[1]) < counts[:, None]
+    return there
 
 
 def _largest_leaves(

@@ -145,7 +145,9 @@ class Fit:
         for rows in self.evaluation:
             kernels.follow(rows)
         tally = None if self.tally is None else self.tally.add_tree
-        self.grown = GrownTrees(parts, tally, self.statistics.renamed)
+        compared = parts.rows.team.size > 1
+        self.grown = GrownTrees(parts, tally, self.statistics.renamed, compared=compared)
+        self._high_of_block = EarlyCopy(parts.arena["needs_high"])
         self._last_rows = (parts.nodes.batches[-1].size - 1) * parts.rows.n_rows  # of the last tree
         self._rounds = self._checked = 0  # so far; those after which no high words were needed
         self._asked = 0
@@ -229,13 +231,38 @@ class Fit:
         pace.round_enqueued()
         self.statistics.end_round(number, self.finished_trees, self._last_rows)
         if self.grown.is_full:
+            self._read_block()
+
+    def _read_block(self) -> None:
+        """Read the trees that fill their room on the device, or order them and read others."""
+        if not self.grown.reads_late:
             self._collect()
+            return
+        self._take_ordered()
+        if self.grown.is_full:  # else rounds were trained again
+            self.grown.order()
+            if not self.parts.rows.has_high:
+                self._high_of_block()  # last: when it is there, the trees are
+
+    def _take_ordered(self) -> None:
+        """Read the trees that are ordered; train all again if high words were needed."""
+        if not self.grown.is_ordered:
+            return
+        self._check_gradients()
+        if not self.parts.rows.has_high and self._high_of_block.values()[0]:
+            self._check_high_words()
+        else:
+            self.grown.take()
+
+    def _check_gradients(self) -> None:
+        source = self.kernels.source
+        if source is not None and isinstance(source, CheckedSource):  # slow, as it is a protocol
+            source.check()
 
     def _check_high_words(self) -> bool:
         """Train again from the start if high words were needed but absent; return whether."""
-        parts, source = self.parts, self.kernels.source
-        if source is not None and isinstance(source, CheckedSource):  # slow, as it is a protocol
-            source.check()
+        parts = self.parts
+        self._check_gradients()
         if parts.rows.has_high or self._checked == self._rounds:
             return False
         asked = self._asked == self._rounds
@@ -243,7 +270,7 @@ class Fit:
             self._checked = self._rounds
             return False
         done = self._rounds
-        del self.kernels, source  # the arrays that only their launches know are free then
+        del self.kernels  # the arrays that only their launches know are free then
         parts.rows.make_room_for_high_words(partial(self._placement.turn_again, parts))
         self._start_over()
         pace = Pace(parts.arena.device)
@@ -264,6 +291,7 @@ class Fit:
 
     def _collect(self) -> None:
         """Read the finished trees that are still on the device."""
+        self._take_ordered()
         if self.grown.n_waiting:
             self._check_high_words()
         self.grown.collect()
@@ -274,7 +302,10 @@ class Fit:
         return self.grown.trees()
 
     def finished_digest(self) -> str:
-        """Return a digest of all trees so far, without decoding them; waits for the last round."""
+        """Return a digest of all trees so far, without decoding them; waits for the last round.
+
+        It is "" in a fit that no other is compared with.
+        """
         self._collect()
         return self.grown.digest
 

@@ -8,7 +8,8 @@ import pytest
 
 from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.device import open_device, selection
-from pyopencl_gbdt.growth.grown_trees import GrownTrees, kept_nodes
+from pyopencl_gbdt.growth.decoded_trees import kept_nodes
+from pyopencl_gbdt.growth.grown_trees import GrownTrees
 from pyopencl_gbdt.training import running_task
 from pyopencl_gbdt.training.fit import Fit
 from pyopencl_gbdt.training.preparing import prepare, prepared_on

@@ -7,7 +7,7 @@ import pytest
 import xgboost
 
 from pyopencl_gbdt import Dataset, train
-from pyopencl_gbdt.growth.grown_trees import shrink_leaf_weights
+from pyopencl_gbdt.growth.decoded_trees import shrink_leaf_weights
 from pyopencl_gbdt.model import from_xgboost_json, to_xgboost_json
 from tests.conftest import TEST_DEVICE
 from tests.model.samples import document, loaded, saved

@@ -14,7 +14,7 @@ from pyopencl_gbdt.errors import DataError, ModelFormatError, ParameterError
 from pyopencl_gbdt.fit import parts as fit_parts
 from pyopencl_gbdt.fit.features import FitFeatures
 from pyopencl_gbdt.fit.parts import assemble, choose_trees
-from pyopencl_gbdt.growth.grown_trees import decode_trees
+from pyopencl_gbdt.growth.decoded_trees import decode_trees
 from pyopencl_gbdt.growth.policy import tree_sizes
 from pyopencl_gbdt.growth.recipe import choose_recipe
 from pyopencl_gbdt.metrics.formulas import mean_over_numbers, quantile

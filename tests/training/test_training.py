@@ -13,6 +13,7 @@ from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.device.run_ahead import Pace
 from pyopencl_gbdt.errors import DataError, MemoryPlanError, ModelFormatError, ParameterError
 from pyopencl_gbdt.evaluation.watched import EvaluationSet
+from pyopencl_gbdt.fit.nodes import Nodes
 from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
@@ -178,6 +179,21 @@ def test_high_words_may_be_needed_late():
     late = boosting(open_device(TEST_DEVICE), {"n_estimators": 2}, Dataset(X, HEAVY))
     assert len(fit.finished_trees()) == 7
     assert fit.finished_trees() == late.run(7)
+
+
+def test_high_words_may_be_needed_while_trees_are_copied(monkeypatch):
+    """Trees that no high words were kept for are copied, and never read."""
+    monkeypatch.setattr(Nodes, "forest_block", property(lambda nodes: 2))
+    fit = boosting(open_device(TEST_DEVICE), {"n_estimators": 9})
+    pace = Pace(fit.parts.arena.device)
+    for number in range(9):
+        if number == 5:
+            assert fit.grown.is_ordered
+            fit.parts.arena["labels"].set(HEAVY)
+        assert fit.parts.rows.has_high == (number == 8)  # the rounds 4 and 5 are read after 7
+        fit.step(pace)
+    late = boosting(open_device(TEST_DEVICE), {"n_estimators": 9}, Dataset(X, HEAVY))
+    assert fit.finished_trees() == late.run(9)
 
 
 def test_more_rows_than_kernels_can_number():

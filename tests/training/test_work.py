@@ -9,6 +9,7 @@ import pytest
 from pyopencl_gbdt import Dataset
 from pyopencl_gbdt.device import Launch, open_device, runnable
 from pyopencl_gbdt.evaluation.watched import EvaluationSet
+from pyopencl_gbdt.growth.grown_trees import GrownTrees
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.training.fit import Fit
@@ -118,18 +119,28 @@ def test_a_fit_of_one_round_reads_three_times():
     assert opened.n_waits - before == 3  # whether high words are needed; nodes and levels
 
 
-def test_reading_trees_waits_once_a_block(monkeypatch):
+def test_the_device_works_while_trees_are_read(monkeypatch):
+    """A block is read when the next one is enqueued; a fit of one block reads it at the end."""
     opened = open_device(TEST_DEVICE)
     fit, _ = boosting(opened, n_estimators=50)
     assert fit.parts.nodes.forest_block == 50
+    whole = fit.run(50)
     monkeypatch.setattr(
         "pyopencl_gbdt.fit.nodes.FOREST_BYTES", fit.parts.arena["forest_nodes"].nbytes // 5
     )
     fit, _ = boosting(opened, n_estimators=50)
     assert fit.parts.nodes.forest_block == 10
+    behind, read = [], GrownTrees.read
+
+    def noted(self, at, leaf_rates):
+        behind.append(self.n_waiting)
+        return read(self, at, leaf_rates)
+
+    monkeypatch.setattr(GrownTrees, "read", noted)
     before = opened.n_waits
-    fit.run(50)
-    assert opened.n_waits - before == 1 + 3 * 5
+    assert fit.run(50) == whole
+    assert behind == [10, 10, 10, 10, 0]
+    assert opened.n_waits - before == 1  # whether high words are needed, after the first tree
 
 
 SOFTPROB = {"objective": "multi:softprob", "num_class": 7}
