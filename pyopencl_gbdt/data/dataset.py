@@ -30,6 +30,7 @@ from pyopencl_gbdt.data.targets import (
     check_rows,
     check_target,
 )
+from pyopencl_gbdt.data.threads import transposed
 from pyopencl_gbdt.device.foreign import DeviceMatrix
 from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.messages import show
@@ -193,7 +194,8 @@ class Dataset(BatchedDataset):
 
     def targets(self) -> list[F32]:
         """Return the labels of each target, float32 (n_rows,)."""
-        return [np.ascontiguousarray(target) for target in np.atleast_2d(self.label.T)]
+        label = self.label
+        return list(transposed(label)) if label.ndim > 1 else [np.ascontiguousarray(label)]
 
     @property
     def bounds(self) -> tuple[F32, F32]:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.data.targets import check_labels
+from pyopencl_gbdt.data.targets import LABELS, check_labels
+from pyopencl_gbdt.data.threads import in_threads, transposed
 from pyopencl_gbdt.model import margin_from_base_score, margins_from_base_scores
 from pyopencl_gbdt.model.ensemble import Score
 from pyopencl_gbdt.numerics.exact_sums import exact_mean, exact_sum
@@ -185,8 +186,9 @@ class Objective(ABC):
         ------
         DataError
         """
-        for target in data.targets():
-            check_labels(target, self.name)
+        if self.name in LABELS:
+            for target in data.targets():
+                check_labels(target, self.name)
 
     def leaf_alpha(self, output: int) -> float:
         """Return which quantile, 0 to 1, the renewed leaves of an output take."""
@@ -262,8 +264,10 @@ class Objective(ABC):
         """
         if label.ndim == 1:
             return self.starting_score(label, weight)
-        targets = np.ascontiguousarray(label.T)
-        return tuple(self.starting_score(target, weight) for target in targets)
+        targets = list(transposed(label))
+        if not self.starts_at_mean:  # gradients may be the user's function
+            return tuple(self.starting_score(target, weight) for target in targets)
+        return tuple(in_threads(lambda target: self.starting_score(target, weight), targets))
 
     def starting_score(self, label: F32, weight: F32 | None) -> float:
         """Return the score before the first tree, on the scale of predictions, as a float32.

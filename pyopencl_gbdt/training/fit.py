@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 from pyopencl_gbdt.callbacks.training_state import TrainingState
 from pyopencl_gbdt.categories.statistic_columns import RoundStatistics, StatisticColumns
 from pyopencl_gbdt.data.dataset import Dataset
+from pyopencl_gbdt.data.threads import transposed
 from pyopencl_gbdt.device import Device, DeviceArray
 from pyopencl_gbdt.device.arena import MemoryPlan
 from pyopencl_gbdt.device.run_ahead import Pace
@@ -122,7 +123,7 @@ class Fit:
         if replaced is not None and codes is not None:
             trees = nodes.round_trees, nodes.n_alike
             self.statistics = replaced.of_rounds(device, codes, *trees, arena["quanta"])
-        rows.set("labels", data.label if data.n_targets == 1 else data.label.T)
+        rows.set("labels", data.label if data.n_targets == 1 else transposed(data.label))
         if weight is not None:
             rows.set("weights", weight)
         self.base_margin = base_margin(self.parts) if callable(base_margin) else base_margin

@@ -10,6 +10,7 @@ from pyopencl_gbdt.data import (
     encode_known_labels,
     encode_labels,
 )
+from pyopencl_gbdt.data.threads import transposed
 from pyopencl_gbdt.errors import DataError
 
 NAN = float("nan")
@@ -256,3 +257,12 @@ def test_pandas_labels(dtype):
     assert codes.tolist() == [0, 1]
     with pytest.raises(DataError, match=r"1 missing or infinite label.* at row 1"):
         encode_labels(pd.Series([values[0], None], dtype=dtype))
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (700, 3), (3, 700), (70_001, 5), (0, 2)])
+def test_labels_are_transposed(shape):
+    """In blocks of rows, of which some threads take several."""
+    matrix = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+    turned = transposed(matrix[:, ::-1])
+    assert turned.flags.c_contiguous
+    assert np.array_equal(turned, matrix[:, ::-1].T)

@@ -54,6 +54,16 @@ def test_chunks_of_whole_numbers_beside_others(rng):
     assert exact_sum(values, None) == sum(map(int, values.tolist())) + Fraction(1, 2)
 
 
+@pytest.mark.parametrize("exponent", [-148, -110, 0, 127])
+def test_chunks_whose_sums_fill_float64(rng, exponent):
+    """The largest numbers of a chunk, all of one sign, beside numbers below their last bits."""
+    values = np.full(3 << 15, np.ldexp(np.float32(2 - 2**-23), exponent), np.float32)
+    below = rng.integers(1, 60, values.size // 2)
+    values[::2] = np.ldexp(values[::2], -below.astype(np.int32))
+    values[: 1 << 15] *= -1
+    assert exact_sum(values, None) == sum(fractions(values))
+
+
 def test_many_values_of_one_size():
     """As many as fit a bin of the sums in float64 would round, were they not halved."""
     values = np.full(1 << 20, np.float32(1 + 2**-23))
