@@ -15,6 +15,8 @@ from pyopencl_gbdt.dtypes import NO_NODE
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.growth.category_sets import words_of
 from pyopencl_gbdt.growth.decoded_trees import decode_trees, kept_nodes
+from pyopencl_gbdt.growth.decoded_vectors import decode_vectors
+from pyopencl_gbdt.model.leaf_kinds import VECTORS, with_vectors
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.pages.page import Layout
 
@@ -78,7 +80,8 @@ class GrownTrees:
         self._parts = parts
         self._keeps = parts.rows.team.rank == 0 or parts.rows.share.keeps_trees
         self._tally, self._renamed = tally, renamed
-        self._trees: list[Tree] = []
+        self._trees: list[Tree] = []  # a tree for each output; empty as long as there are vectors
+        self._vectors: list[Tree] = []
         self._n_batches = len(parts.nodes.batches)
         self._read: list[_Read] = []
         self._digest = hashlib.sha256() if compared else None
@@ -223,19 +226,42 @@ class GrownTrees:
         return "" if self._digest is None else self._digest.hexdigest()
 
     def trees(self) -> list[Tree]:
-        """Return all trees that were read; none in other members."""
+        """Return all trees that were read, one for each output; none in other members."""
+        nodes = self._parts.nodes
+        if self._vectors:
+            self._trees = VECTORS.as_numbers(self._vectors, nodes.n_outputs, nodes.n_parallel)
+            self._vectors = []
         self._trees += self._decoded()
         return self._trees
+
+    def vectors(self) -> list[Tree]:
+        """Return all trees that were read, one for all outputs, whose trees split alike."""
+        if self._trees:
+            return self._with_vectors(self.trees())
+        read, self._read = self._read, []
+        for one in read:
+            found = None
+            if one.sets is None:
+                known = one.levels, self._parts.features.layout, one.leaf_rates
+                found = decode_vectors(one.words, *known, self._parts.nodes.n_outputs)
+            self._vectors += self._with_vectors(self._of(one)) if found is None else found
+        return self._vectors
+
+    def _with_vectors(self, trees: list[Tree]) -> list[Tree]:
+        found = with_vectors(trees, self._parts.nodes.n_outputs, self._parts.nodes.n_parallel)
+        assert found is not None  # the trees of a round's outputs split alike
+        return found
 
     def _decoded(self) -> list[Tree]:
         read, self._read = self._read, []
         found: list[Tree] = []
         for one in read:
-            nodes, layout = kept_nodes(one.words), self._parts.features.layout
-            found += decode_trees(
-                nodes, one.levels, layout, one.leaf_rates, one.sets, one.terms
-            )  # fmt: skip
+            found += self._of(one)
         return found
+
+    def _of(self, read: _Read) -> list[Tree]:
+        nodes, layout = kept_nodes(read.words), self._parts.features.layout
+        return decode_trees(nodes, read.levels, layout, read.leaf_rates, read.sets, read.terms)
 
 
 def _there(

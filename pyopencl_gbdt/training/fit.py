@@ -37,6 +37,7 @@ from pyopencl_gbdt.growth.boosting import starting_margins
 from pyopencl_gbdt.growth.grown_trees import GrownTrees
 from pyopencl_gbdt.growth.policy import Policy
 from pyopencl_gbdt.growth.round_kernels import built_kernels
+from pyopencl_gbdt.model.leaf_kinds import with_vectors
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.pages.paged import check_width
@@ -301,6 +302,21 @@ class Fit:
         """Return all trees so far; waits for the last round."""
         self._collect()
         return self.grown.trees()
+
+    def behind(self, earlier: list[Tree]) -> tuple[list[Tree], int]:
+        """Return a model's trees with all so far behind them, and the number of a round's trees.
+
+        Where leaves are vectors, a round has a tree for all outputs, unless the model's trees of
+        several outputs split apart.
+        """
+        nodes = self.parts.nodes
+        before = None
+        if nodes.has_vectors:
+            before = with_vectors(earlier, nodes.n_outputs, nodes.n_parallel)
+        if before is None:
+            return [*earlier, *self.finished_trees()], nodes.round_trees
+        self._collect()
+        return [*before, *self.grown.vectors()], nodes.n_parallel
 
     def finished_digest(self) -> str:
         """Return a digest of all trees so far, without decoding them; waits for the last round.

@@ -29,7 +29,7 @@ from pyopencl_gbdt.growth.leaves_by_next_order import walks_leaves
 from pyopencl_gbdt.logger import tell
 from pyopencl_gbdt.metrics import Metric
 from pyopencl_gbdt.model import Ensemble
-from pyopencl_gbdt.model.leaf_kinds import weights_of_vectors, with_vectors
+from pyopencl_gbdt.model.leaf_kinds import weights_of_vectors
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.parameters.facts import FitFacts
 from pyopencl_gbdt.parameters.parameters import Parameters
@@ -333,15 +333,12 @@ class RunningTask:
         made, statistics = task.replaced, None
         own = {} if made is None else made.attributes()
         earlier = start.trees if made is None else made.earlier(start.trees)
-        trees = [*earlier, *self.fit.finished_trees()]
+        trees, size = self.fit.behind(earlier)
         self.check_sums()
-        trees = trees if n_rounds is None else trees[: n_rounds * parts.nodes.round_trees]
-        weights = self._weights(len(trees) // parts.nodes.round_trees)
-        if parts.nodes.has_vectors:
-            sizes = parts.nodes.n_outputs, parts.nodes.n_parallel
-            of_all = with_vectors(trees, *sizes)
-            trees = trees if of_all is None else of_all  # None: earlier outputs split apart
-            weights = weights_of_vectors(weights, *sizes)
+        trees = trees if n_rounds is None else trees[: n_rounds * size]
+        weights = self._weights(len(trees) // size)
+        if size < parts.nodes.round_trees:
+            weights = weights_of_vectors(weights, parts.nodes.n_outputs, parts.nodes.n_parallel)
         if made is not None:
             trees, statistics = made.of_model(trees)
         ensemble = Ensemble(

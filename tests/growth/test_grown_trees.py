@@ -8,8 +8,11 @@ import pytest
 
 from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.device import open_device, selection
+from pyopencl_gbdt.device.run_ahead import Pace
+from pyopencl_gbdt.growth import grown_trees
 from pyopencl_gbdt.growth.decoded_trees import kept_nodes
 from pyopencl_gbdt.growth.grown_trees import GrownTrees
+from pyopencl_gbdt.model.leaf_kinds import with_vectors
 from pyopencl_gbdt.training import running_task
 from pyopencl_gbdt.training.fit import Fit
 from pyopencl_gbdt.training.preparing import prepare, prepared_on
@@ -83,6 +86,44 @@ def test_members_compare_sets_by_which_nodes_split():
     changed[0, nodes["left"][0, by_set[0]] // 2, 1] ^= 1
     parts.arena["forest_sets"].set(changed)
     assert digest() != before
+
+
+VECTORS = {
+    "targets": {},
+    "forests": {"num_parallel_tree": 3, "subsample": 0.5, "max_depth": 4},
+    "classes": {"objective": "multi:softprob", "num_class": 3, "gamma": 9.0},
+    "leaf by leaf": {"grow_policy": "lossguide", "max_leaves": 9},
+    "sets": {"cat_method": "sets"},
+}
+
+
+@pytest.mark.few(3)
+@pytest.mark.parametrize("kind", VECTORS)
+def test_vectors_are_those_of_the_outputs_trees(kind, monkeypatch):
+    """Trees of levels are made at once; others of a tree for each output."""
+    y = np.stack([Y, -2 * Y, X[:, 2] > 0.5], 1) if kind != "classes" else np.floor(3 * X[:, 0])
+    rows = Dataset(X, y, categorical_features=[1] if kind == "sets" else [])
+    own = {**PARAMS, "max_depth": 5, **VECTORS[kind], "multi_strategy": "multi_output_tree"}
+    task = prepare(own, rows, (), None, None)
+
+    def three_rounds():
+        device = open_device(TEST_DEVICE)
+        fit = RunningTask(device, prepared_on(device, task)).fit
+        for _ in range(3):
+            fit.step(Pace(device))
+        return fit
+
+    numbers, vectors = three_rounds(), three_rounds()
+    n_parallel = own.get("num_parallel_tree", 1)
+    wanted = with_vectors(numbers.finished_trees(), 3, n_parallel)
+    assert len(wanted) == 3 * n_parallel
+    assert max(tree.n_nodes for tree in wanted) > 3
+    if kind in ("targets", "forests", "classes"):
+        monkeypatch.setattr(grown_trees, "decode_trees", None)
+    assert vectors.behind([]) == (wanted, n_parallel)
+    monkeypatch.undo()
+    assert numbers.behind([]) == (wanted, n_parallel)
+    assert with_vectors(vectors.finished_trees(), 3, n_parallel) == wanted
 
 
 @pytest.mark.few(6)
