@@ -143,9 +143,5 @@ def joined(team: Team, data: Dataset | None, what: str, rank: int) -> Dataset | 
         sizes = np.concatenate([np.diff(part.group_offsets) for part in parts])
         found.group_offsets = np.append(0, np.cumsum(sizes))
     found._features = found._values = np.concatenate([part.values for part in parts])
-    apart = {column for part in parts for column in part._codes_apart}
-    found._codes_apart = {
-        column: np.concatenate([part.level_codes(column) for part in parts]) for column in apart
-    }
     found.forget()
     return found

@@ -17,7 +17,7 @@ from pyopencl_gbdt.parameters.parameters import Parameters
 HOST_BYTES = 200_000
 #: Bytes of a row while the border between two labels, or borders between many, are found; while the
 #: levels of a column are read; and of a bin while columns are cut. ``tracemalloc``.
-_TWO_LABELS_BYTES, _BORDERS_BYTES, _LEVELS_BYTES, _CUTS_BYTES = 11, 19, 13, 48
+_TWO_LABELS_BYTES, _BORDERS_BYTES, _LEVELS_BYTES, _CUTS_BYTES = 11, 19, 16, 48
 #: Most combinations that have features at a time, and that get them at a time.
 MOST_SLOTS, MOST_NEW = 16, 8
 #: Most features of combinations: classes have one each.
@@ -126,7 +126,7 @@ class StatisticSizes:
         """
         n, n_planes, levels = self.n_rows, self.n_targets + 1, self.n_levels.values()
         tables = 8 * n_planes * sum(levels)
-        kept = HOST_BYTES + tables + 4 * n * self.n_sets
+        kept = HOST_BYTES + tables
         bins = self.n_features * min(n, self.max_bin)
         read = _LEVELS_BYTES * n if self.n_sets else 0
         steps = (

@@ -34,6 +34,7 @@ class WideRows(DeviceMatrix):
     def __init__(self, device: Device, values: F32 | DeviceArray, n_more: int) -> None:
         n_rows, self._n_given = int(values.shape[0]), int(values.shape[1])
         self.device, self.shape = device, (n_rows, self._n_given + n_more)
+        self._given = values
         self._program = build_variant_program(device, "wide_rows", "auto")[1]
         self._there: DeviceArray | None = device.empty(self.shape, np.float32)
         if isinstance(values, DeviceArray):
@@ -69,7 +70,7 @@ class WideRows(DeviceMatrix):
         )  # fmt: skip
 
     def levels(self, column: int, n_levels: int, *, empty: bool = False) -> DeviceArray:
-        """Return the codes of a column, uint32 (n_rows,); ``n_levels`` is missing.
+        """Return the codes of a column, as ``levels_there`` does.
 
         ``empty`` makes the column's values missing after that.
         """
@@ -112,6 +113,10 @@ class WideRows(DeviceMatrix):
     def host(self) -> F32:
         found: F32 = self.array.get()
         return found
+
+    def column(self, number: int) -> F32:
+        assert isinstance(self._given, np.ndarray)
+        return self._given[:, number]
 
     def release(self) -> None:
         """Free the device's memory; the values cannot be read any more."""
@@ -179,7 +184,7 @@ def statistic_values(
             raise not_whole(values_there)
         wide = WideRows(device, values_there, place.n_made + place.n_empty)
         levels = {
-            column: _levels(wide, data, column, data.categories[column].n_levels, empty=replaced)
+            column: wide.levels(column, data.categories[column].n_levels, empty=replaced)
             for column, replaced in columns.items()
         }
         totals = [made.totals(levels[c], data.categories[c].n_levels) for c in columns]
@@ -218,14 +223,6 @@ def with_columns(values: F32, more: F32, n_empty: int) -> F32:
     wide = np.empty((values.shape[0], end + n_empty), np.float32)
     wide[:, :own], wide[:, own:end], wide[:, end:] = values, more, np.nan
     return wide
-
-
-def _levels(
-    wide: WideRows, data: Dataset, column: int, n_levels: int, *, empty: bool
-) -> DeviceArray:
-    if column in data.checked.codes_apart:
-        return levels_there(wide.device, data, column, n_levels)
-    return wide.levels(column, n_levels, empty=empty)
 
 
 def _write_order(

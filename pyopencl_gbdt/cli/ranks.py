@@ -139,7 +139,7 @@ def _like_all(mine: RankJob, table: TableData) -> TableData:
         return table
     own = rows.checked
     assert not isinstance(own.values, DeviceMatrix)  # it comes from files
-    return replace(table, X=own.values, categories=own.categories, codes_apart=own.codes_apart)
+    return replace(table, X=own.values, categories=own.categories)
 
 
 def _is_dealt(args: argparse.Namespace, size: int, *, beside: bool) -> bool:

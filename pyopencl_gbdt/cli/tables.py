@@ -78,7 +78,6 @@ def batched_table(
         features.names,
         sides.get("qid"),
         features.categories,
-        features.codes_apart,
         features.remarks,
     )
 

@@ -17,8 +17,8 @@ from pyopencl_gbdt.data.arrays.sparse import SparseMatrix
 from pyopencl_gbdt.data.batches.batched_dataset import BatchedDataset
 from pyopencl_gbdt.data.batches.rows import Rows
 from pyopencl_gbdt.data.categories.chosen import FROM_DTYPE, categorical_argument
-from pyopencl_gbdt.data.categories.levels import Categories
-from pyopencl_gbdt.data.features import Features, check_features, taken
+from pyopencl_gbdt.data.categories.levels import Categories, without_unseen
+from pyopencl_gbdt.data.features import Features, check_features
 from pyopencl_gbdt.data.groups import expand_weight, group_offsets, slice_offsets
 from pyopencl_gbdt.data.names import shortened
 from pyopencl_gbdt.data.targets import (
@@ -39,6 +39,8 @@ F32 = npt.NDArray[np.float32]
 I32 = npt.NDArray[np.int32]
 
 
+#: Rows that are digested at a time.
+DIGESTED = 1 << 14
 #: Most rows of a data set: kernels use one of 32 bits for the side a row goes to.
 MOST_ROWS = 2**31 - 1
 
@@ -229,7 +231,7 @@ class Dataset(BatchedDataset):
         """
         chosen = check_rows(rows, self.n_rows)
         values = self._chosen(chosen)
-        checked = replace(self.checked, values=values, codes_apart=taken(self._codes_apart, chosen))
+        checked = replace(self.checked, values=values)
         lower, upper = self.label_lower_bound, self.label_upper_bound
         own = (self._label, self.weight, self.base_margin, lower, upper)
         label, weight, base_margin, *bounds = (
@@ -253,9 +255,7 @@ class Dataset(BatchedDataset):
             If the values are sparse, or a query has rows here and there.
         """
         rows = slice(first, end)
-        apart = {column: codes[rows] for column, codes in self._codes_apart.items()}
-        checked = replace(self.checked, values=self._between(first, end), codes_apart=apart)
-        found = self._with(checked)
+        found = self._with(replace(self.checked, values=self._between(first, end)))
         for name in ("_label", "weight", "base_margin", "label_lower_bound", "label_upper_bound"):
             own = getattr(self, name)
             setattr(found, name, None if own is None else own[rows])
@@ -287,13 +287,7 @@ class Dataset(BatchedDataset):
         """
         named = None if self._feature_names is None else [*self._feature_names, *names]
         kept = {c: levels for c, levels in self.categories.items() if c not in without}
-        on_host = isinstance(values, np.ndarray)
-        apart = {
-            column: self.level_codes(column)
-            for column in kept
-            if column in self._codes_apart or not on_host
-        }
-        found = self._with(Features(values, named, kept, apart))
+        found = self._with(Features(values, named, kept))
         found.n_shares = n_shares
         if self.feature_weights is not None:
             ones = np.ones(len(names), np.float32)
@@ -314,7 +308,7 @@ class Dataset(BatchedDataset):
         found = {"values": own}
         found |= {name: "" if part is None else digest(part) for name, part in parts.items()}
         if self.categories:
-            found["categories"] = digest_of_levels(self.categories, self._codes_apart)
+            found["categories"] = digest_of_levels(self.categories, self._unseen())
         if self.cut_points:
             found["cut_points"] = " ".join(f"{c} {digest(p)}" for c, p in self.cut_points.items())
         if self.group_offsets is not None:
@@ -324,6 +318,12 @@ class Dataset(BatchedDataset):
             "shape": str((self.n_rows, self.n_features)),
             "feature_names": str(self.feature_names),
         }
+
+    def _unseen(self) -> dict[int, I32]:
+        """Return the codes of columns that have levels unknown to training."""
+        known = {} if self.batches is not None else self.categories
+        codes = ((column, self.level_codes(column)) for column in known)
+        return {c: own for c, own in codes if (own == known[c].n_levels).any()}
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state to pickle, without device memory."""
@@ -372,15 +372,18 @@ def digest_of_entries(values: SparseMatrix) -> str:
 
 
 def digest_of_rows(rows: Rows) -> str:
-    """Return the digest of rows, in whatever batches they come: that of one array."""
+    """Return the digest of rows, in whatever batches they come: that of one array.
+
+    Levels unknown to training count as missing, as in checkpoints of earlier versions.
+    """
     sha = hashlib.sha256()
-    for _, values in rows.pieces():
-        sha.update(_bytes_of(values, "<f4"))
+    for _, values in rows.blocks(DIGESTED):
+        sha.update(_bytes_of(without_unseen(values), "<f4"))
     return sha.hexdigest()
 
 
 def digest_of_levels(categories: Categories, codes: Mapping[int, npt.NDArray[np.int32]]) -> str:
-    """Return the digest of the levels, and of the codes that the values do not hold."""
+    """Return the digest of the levels, and of the codes that ``digest_of_rows`` does not tell."""
     sha = hashlib.sha256()
     for column in sorted(categories):
         sha.update(json.dumps([column, categories[column].values.tolist()]).encode())

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from pyopencl_gbdt.data.arrays.sparse import SparseMatrix
 from pyopencl_gbdt.data.batches.rows import I64, BatchedRows, Rows, WholeRows, not_whole
 from pyopencl_gbdt.data.categories.levels import Categories, level_counts
-from pyopencl_gbdt.data.features import Features, Values, level_codes, recoded, taken
+from pyopencl_gbdt.data.features import Features, Values, level_codes, recoded
 from pyopencl_gbdt.data.names import check_feature_names
 from pyopencl_gbdt.device import Device, DeviceArray
 from pyopencl_gbdt.device.foreign import DeviceMatrix
@@ -54,8 +54,7 @@ class SomeRows(BatchedRows):
                 several = ends[1] - ends[0] == places.size
                 # neighbours are not copied
                 some: Any = slice(*ends) if several else places
-                apart = taken(features.codes_apart, some)
-                own = replace(features, values=features.values[some], codes_apart=apart)
+                own = replace(features, values=features.values[some])
                 del features
                 yield done, own
                 del own
@@ -165,15 +164,13 @@ class DatasetColumns:
     def _take(self, given: Features) -> None:
         self._features, self.feature_names = given.values, given.names
         self.categories: Categories = given.categories
-        self._codes_apart, self._remarks = given.codes_apart, given.remarks
+        self._remarks = given.remarks
         self._values = given.values if isinstance(given.values, np.ndarray) else None
 
     @property
     def checked(self) -> Features:
         """The values, the names of the columns, and the levels of those that are categorical."""
-        return Features(
-            self._features, self._feature_names, self.categories, self._codes_apart, self._remarks
-        )
+        return Features(self._features, self._feature_names, self.categories, self._remarks)
 
     def level_codes(self, feature: int) -> I32:
         """Return the codes of a categorical column, int32 (n_rows,).

@@ -6,7 +6,7 @@ Values that lie on a device, are sparse or come in batches stay so.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -34,13 +34,12 @@ from pyopencl_gbdt.data.budget import check_free
 from pyopencl_gbdt.data.categories.chosen import check_categorical
 from pyopencl_gbdt.data.categories.columns import Column, factorize
 from pyopencl_gbdt.data.categories.levels import (
-    NO_LEVEL,
     Categories,
     Levels,
-    as_float,
+    as_cells,
     check_same_categories,
+    codes_of,
     encode_column,
-    has_to_stay,
     recode,
 )
 from pyopencl_gbdt.data.names import check_feature_names
@@ -136,14 +135,11 @@ class Features:
     ----------
     values : float32 array (C order), DeviceMatrix, SparseMatrix or BatchedRows
         Shape (n_rows, n_features).
-        A categorical column holds codes, NaN for a missing value and for no level.
+        A categorical column holds codes, as `as_cells` writes them.
     names : list of str or None
         The column names of a table.
     categories : mapping of int to Levels
         The levels of each categorical column.
-    codes_apart : mapping of int to int32 array, shape (n_rows,)
-        All codes of columns that have levels unknown to training, or more levels than float32 has
-        numbers; see `level_codes`.
     remarks : Remarks
         What to warn of: unknown levels where rows are predicted, blurred numbers in a training.
     """
@@ -151,7 +147,6 @@ class Features:
     values: Values
     names: list[str] | None = None
     categories: Categories = field(default_factory=dict)
-    codes_apart: Mapping[int, I32] = field(default_factory=dict)
     remarks: Remarks = field(default_factory=Remarks)
 
 
@@ -259,12 +254,12 @@ def _encoded(
         "give fewer rows or columns",
     )
     given = ((column, factorize(raw.column(column))) for column in columns)
-    categories, coded, apart, unknown = encoded(given, source, levels, check_missing(missing))
+    categories, coded, unknown = encoded(given, source, levels, check_missing(missing))
     blurred = Blurred() if levels is None else None
     values, names = check_matrix(
         raw.X, name=source.name, missing=missing, coded=coded, blurred=blurred
     )
-    return Features(values, names, categories, apart, Remarks(unknown, blurred or Blurred()))
+    return Features(values, names, categories, Remarks(unknown, blurred or Blurred()))
 
 
 def encoded(
@@ -272,7 +267,7 @@ def encoded(
     source: Source,
     levels: Categories | None,
     missing: float = float("nan"),
-) -> tuple[dict[int, Levels], dict[int, F32], dict[int, I32], dict[int, str]]:
+) -> tuple[dict[int, Levels], dict[int, F32], dict[int, str]]:
     """Encode categorical columns, given with their numbers.
 
     Returns
@@ -280,26 +275,21 @@ def encoded(
     categories : dict of int to Levels
     coded : dict of int to float32 array
         What each column is in ``Features.values``.
-    codes_apart : dict of int to int32 array
-        As in ``Features``.
     unknown : dict of int to str
         As in ``Remarks``.
     """
     categories: dict[int, Levels] = {}
     coded: dict[int, F32] = {}
-    apart: dict[int, I32] = {}
     unknown: dict[int, str] = {}
     for number, column in columns:
         where = f"{source.name}: {source.column(number)}"
         known = None if levels is None else levels[number]
         own, codes = encode_column(column, where, known, missing)
         categories[number] = own
-        coded[number] = as_float(codes, own.n_levels)
-        if has_to_stay(codes, own.n_levels):
-            apart[number] = codes
-            pair = unknown_levels(codes, own.n_levels, column.distinct, column.places)
-            unknown |= {number: pair} if pair else {}
-    return categories, coded, apart, unknown
+        coded[number] = as_cells(codes, own.n_levels)
+        pair = unknown_levels(codes, own.n_levels, column.distinct, column.places)
+        unknown |= {number: pair} if pair else {}
+    return categories, coded, unknown
 
 
 def level_codes(features: Features, feature: int) -> I32:
@@ -315,13 +305,12 @@ def level_codes(features: Features, feature: int) -> I32:
             f"feature={feature}: expected one of {sorted(features.categories)}, the categorical "
             "columns; name it in categorical_features"
         )
-    if feature in features.codes_apart:
-        return features.codes_apart[feature]
-    if isinstance(features.values, BatchedRows):
-        raise not_whole(features.values)
-    assert isinstance(features.values, np.ndarray)
-    own = features.values[:, feature]
-    return np.where(np.isnan(own), np.float32(NO_LEVEL), own).astype(np.int32)
+    values = features.values
+    if isinstance(values, BatchedRows):
+        raise not_whole(values)
+    assert isinstance(values, np.ndarray | DeviceMatrix)
+    cells = values.column(feature) if isinstance(values, DeviceMatrix) else values[:, feature]
+    return codes_of(cells, features.categories[feature].n_levels)
 
 
 def recoded(features: Features, categories: Categories, what: str) -> Features | None:
@@ -341,27 +330,18 @@ def recoded(features: Features, categories: Categories, what: str) -> Features |
         rows = features.values.coded_by(categories)
         return replace(features, values=rows, categories=dict(categories))
     assert isinstance(features.values, np.ndarray)
-    values, apart = features.values.copy(), dict(features.codes_apart)
+    values = features.values.copy()
     source, unknown = Source(what, features.names), dict(features.remarks.unknown)
     for column in changed:
         levels, where = categories[column], f"{what}: {source.column(column)}"
         given = level_codes(features, column)
         codes = recode(given, own[column], levels, where)
-        values[:, column] = as_float(codes, levels.n_levels)
-        apart.pop(column, None)
-        if has_to_stay(codes, levels.n_levels):
-            apart[column] = codes
-            pair = unknown_levels(codes, levels.n_levels, own[column].values, given)
-            unknown |= {column: pair} if pair else {}
+        values[:, column] = as_cells(codes, levels.n_levels)
+        pair = unknown_levels(codes, levels.n_levels, own[column].values, given)
+        unknown |= {column: pair} if pair else {}
     return replace(
         features,
         values=values,
         categories=dict(categories),
-        codes_apart=apart,
         remarks=replace(features.remarks, unknown=unknown),
     )
-
-
-def taken(codes: Mapping[int, I32], rows: npt.NDArray[np.int64]) -> dict[int, I32]:
-    """Return the codes of some rows."""
-    return {column: own[rows] for column, own in codes.items()}

@@ -40,6 +40,10 @@ class DeviceMatrix(ABC):
     def host(self) -> F32:
         """Copy the matrix to a NumPy array."""
 
+    def column(self, number: int) -> F32:
+        """Return a column, float32 (n_rows,)."""
+        return self.host()[:, number]
+
     def for_device(self, device: Device) -> F32 | DeviceArray:
         """Return the matrix as a device array if it lies on this device, else a host copy."""
         there = self.on(device)

@@ -213,8 +213,7 @@ def _by_prediction(
 ) -> Iterator[F32]:
     """Yield the margins of all rows at each cell, by a prediction of all rows for each."""
     ensemble, values = rows.model.ensemble, rows.host_values().copy()
-    apart = {c: codes for c, codes in rows.features.codes_apart.items() if c not in columns}
-    changed = replace(rows.features, values=values, codes_apart=apart)
+    changed = replace(rows.features, values=values)
     for cell in cells:
         values[:, list(columns)] = cell
         whole = rows.model.tree_values(changed)

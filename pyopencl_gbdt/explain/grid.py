@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.arguments import check_whole
-from pyopencl_gbdt.data.categories.levels import Levels
+from pyopencl_gbdt.data.categories.levels import Levels, as_cells
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.explain.rows import ExplainedRows, column_of, named_levels
 from pyopencl_gbdt.messages import show
@@ -179,8 +179,8 @@ def _of_levels(
                 f"grid_resolution={resolution}: feature {name!r} has {codes.size} levels in X: "
                 f"expected 1..{resolution}; raise it, or give the levels in grid="
             )
-    values = np.where(codes < 0, np.float32(np.nan), codes.astype(np.float32))
-    return GridOfFeature(column, named_levels(levels.values, codes), values)
+    cells = as_cells(codes.astype(np.int32), levels.n_levels)
+    return GridOfFeature(column, named_levels(levels.values, codes), cells)
 
 
 def _codes(given: Any, levels: Levels, name: str) -> npt.NDArray[np.int64]:

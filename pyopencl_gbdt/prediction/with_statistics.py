@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.categories.combination_codes import MOST_NUMBERS, CombinationKeys, levels_there
+from pyopencl_gbdt.categories.combination_codes import MOST_NUMBERS, CombinationKeys
 from pyopencl_gbdt.categories.ordered_statistics import LevelMeans
 from pyopencl_gbdt.categories.statistic_columns import StatisticColumns
 from pyopencl_gbdt.categories.statistic_values import WideRows
@@ -111,12 +111,7 @@ def _with_statistics(
         for part, size in zip(table.parts, table.sizes, strict=True)
         if part.threshold is None
     }
-    levels = {}
-    for column in sorted(statistics.alone):
-        if column in features.codes_apart:
-            levels[column] = levels_there(device, rows, column, n_levels[column])
-        else:
-            levels[column] = wide.levels(column, n_levels[column])
+    levels = {c: wide.levels(c, n_levels[c]) for c in sorted(statistics.alone)}
     keys = CombinationKeys(device, rows, n_levels, levels)
     end = statistics.n_columns
     for one in statistics.members:

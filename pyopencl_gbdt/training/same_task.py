@@ -14,7 +14,8 @@ import numpy.typing as npt
 
 from pyopencl_gbdt._version import __version__
 from pyopencl_gbdt.data.batches.rows import Rows, as_rows
-from pyopencl_gbdt.data.dataset import Dataset, digest, digest_of_levels
+from pyopencl_gbdt.data.categories.levels import without_unseen
+from pyopencl_gbdt.data.dataset import DIGESTED, Dataset, digest, digest_of_levels
 from pyopencl_gbdt.device.team.member import Team, check_same
 from pyopencl_gbdt.device.team.messages import (
     ClassWeights,
@@ -101,15 +102,12 @@ def whole_labels(team: Team, data: Dataset) -> Dataset:
         found.group_offsets = np.append(0, np.cumsum(sizes))
     n_rows = sum(team.exchange(RowCount, data.n_rows))
     found._features = found._values = np.broadcast_to(np.float32(0), (n_rows, data.n_features))
-    found._codes_apart = {}
     found.forget()
     return found
 
 
 F32 = npt.NDArray[np.float32]
 U64 = npt.NDArray[np.uint64]
-#: Rows that are digested at a time.
-_ROWS = 1 << 14
 #: Odd numbers of 64 bits whose bits look random: splitmix64's (Steele et al. 2014), and its step.
 _FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _STEP = np.uint64(0x9E3779B97F4A7C15)
@@ -172,12 +170,12 @@ def _sum_of_rows(rows: F32 | Rows, first: int) -> np.uint64:
 
 def _sum(values: npt.NDArray[np.float32], first: int) -> np.uint64:
     """Return the sum of the digests of rows, shape (n_rows,) or (n_rows, n_columns)."""
-    words = values.reshape(len(values), -1).view(np.uint32)
-    factors = _mixed(np.arange(1, words.shape[1] + 1, dtype=np.uint64) * _STEP) | np.uint64(1)
+    values = values.reshape(len(values), -1)
+    factors = _mixed(np.arange(1, values.shape[1] + 1, dtype=np.uint64) * _STEP) | np.uint64(1)
     total: np.uint64 = np.uint64(0)
     with np.errstate(over="ignore"):
-        for begin in range(0, len(words), _ROWS):
-            some = words[begin : begin + _ROWS]
+        for begin in range(0, len(values), DIGESTED):
+            some = without_unseen(values[begin : begin + DIGESTED]).view(np.uint32)
             rows = np.arange(first + begin, first + begin + len(some), dtype=np.uint64)
             own = _mixed(some * factors).sum(axis=1, dtype=np.uint64)
             total += _mixed(own + rows * _STEP).sum(dtype=np.uint64)

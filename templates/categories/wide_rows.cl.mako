@@ -8,30 +8,37 @@
 ## params: wg_size
 <%page args="wg_size"/>
 
-#define EMPTY as_f32(0x7FC00000u)
+#define EMPTY 0x7FC00000u
+
+/* Bits of cells, see data/categories/levels.py: above those of all codes; a level that training has not seen;
+   the code 2^24. */
+#define INFINITE 0x7F800000u
+#define UNSEEN 0x7FC00CA7u
+#define COUNTED 0x4B800000u
 
 /* Rows of `source`, with empty columns behind its own, become columns of some rows of `wide`. */
 KERNEL(${wg_size}) place(
         const u32 n_rows, const u32 n_from, const u32 first_row, const u32 n_wide,
-        const u32 first_column, const u32 n_columns, GLOBAL const f32* RESTRICT source,
-        GLOBAL f32* RESTRICT wide) {
+        const u32 first_column, const u32 n_columns, GLOBAL const u32* RESTRICT source,
+        GLOBAL u32* RESTRICT wide) {
     const u64 n = (u64)n_rows * n_columns;
     PLAIN for (u64 i = (u64)GROUP_ID * ${wg_size} + LOCAL_ID; i < n; i += (u64)N_GROUPS * ${wg_size}) {
         const u64 row = i / n_columns;
         const u32 column = (u32)(i - row * n_columns);
-        const f32 value = column < n_from ? source[row * n_from + column] : EMPTY;
-        wide[(first_row + row) * n_wide + first_column + column] = value;
+        const u32 cell = column < n_from ? source[row * n_from + column] : EMPTY;
+        wide[(first_row + row) * n_wide + first_column + column] = cell;
     }
 }
 
-/* The codes of a column become levels; with `empty` the column becomes empty. */
+/* The codes of a column become levels, `missing + 1` if unseen; with `empty` the column becomes empty. */
 KERNEL(${wg_size}) take_levels(
         const u32 n, const u32 n_wide, const u32 column, const u32 missing, const u32 empty,
-        GLOBAL f32* RESTRICT wide, GLOBAL u32* RESTRICT levels) {
+        GLOBAL u32* RESTRICT wide, GLOBAL u32* RESTRICT levels) {
     PLAIN for (u32 i = GROUP_ID * ${wg_size} + LOCAL_ID; i < n; i += N_GROUPS * ${wg_size}) {
         const u64 place = (u64)i * n_wide + column;
-        const f32 code = wide[place];
-        levels[i] = code == code ? (u32)code : missing;
+        const u32 cell = wide[place];
+        if (cell > INFINITE) levels[i] = missing + (cell == UNSEEN);
+        else levels[i] = cell > COUNTED ? cell - COUNTED + (1u << 24) : (u32)as_f32(cell);
         if (empty) {
             wide[place] = EMPTY;
         }
@@ -45,6 +52,6 @@ KERNEL(${wg_size}) write_counts(
         GLOBAL f32* RESTRICT wide) {
     PLAIN for (u32 i = GROUP_ID * ${wg_size} + LOCAL_ID; i < n; i += N_GROUPS * ${wg_size}) {
         const u32 level = levels[i];
-        wide[(u64)i * n_wide + column] = level < missing ? (f32)counts[level] : level == missing ? EMPTY : 0.0f;
+        wide[(u64)i * n_wide + column] = level < missing ? (f32)counts[level] : level == missing ? as_f32(EMPTY) : 0.0f;
     }
 }

@@ -11,6 +11,8 @@ from sklearn.preprocessing import FunctionTransformer
 
 from pyopencl_gbdt import Dataset, cv, train
 from pyopencl_gbdt.callbacks import TrainingCheckPoint
+from pyopencl_gbdt.categories.statistic_values import WideRows
+from pyopencl_gbdt.data.categories.levels import as_cells, codes_of
 from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.estimators.gradient_boosting import GBDTClassifier, GBDTRegressor
 from pyopencl_gbdt.estimators.ranking import GBDTRanker
@@ -90,19 +92,18 @@ def test_checkpoints_know_the_levels(tmp_path):
         train(params, Dataset(FRAME.replace("m", "n"), Y), 3, callbacks=[saver])
 
 
-def test_more_levels_than_float32_counts(monkeypatch):
-    params = {**PARAMS, "cat_method": "statistics"}
-    usual = train(params, Dataset(FRAME, Y), 2)
-    monkeypatch.setattr("pyopencl_gbdt.data.categories.levels.MOST_FLOAT_CODES", 3)
-    data = Dataset(FRAME, Y)
-    assert np.isnan(data.values[:, [0, 2]]).all()
-    assert data.slice([5, 1]).level_codes(2).tolist() == data.level_codes(2)[[5, 1]].tolist()
-    model = train(
-        params, data, 2, evals=[(Dataset(OTHER[:9], Y[:9], categorical_features=[0, 2]), "e")]
-    )
-    assert model.ensemble == usual.ensemble
-    for rows in (OTHER, data):
-        assert np.array_equal(model.predict(rows), usual.predict(FRAME))
+def test_cells_hold_all_codes(device):
+    """Also those that float32 does not count; levels there tell unseen ones from missing ones."""
+    codes = np.array([0, 7, *range(2**24 - 2, 2**24 + 4), 9 * 10**7, -1, 10**8], np.int32)
+    cells = as_cells(codes, 10**8)
+    assert cells[:4].tolist() == codes[:4].tolist()
+    assert np.isnan(cells).tolist() == [False] * 9 + [True] * 2
+    assert codes_of(cells, 10**8).tolist() == codes.tolist()
+    rows = WideRows(device, np.stack([cells, cells], axis=1), 1)
+    levels = rows.levels(1, 10**8, empty=True).get()
+    assert levels.tolist() == [*codes[:9].tolist(), 10**8, 10**8 + 1]
+    assert rows.host()[:, 0].tobytes() == cells.tobytes()
+    assert np.isnan(rows.host()[:, 1]).all()
 
 
 def test_folds_have_the_levels_of_all_rows():

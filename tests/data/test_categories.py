@@ -189,6 +189,9 @@ def test_rows_by_the_levels_of_training():
     assert again.level_codes(0).tolist() == [1, 3, 2]  # 3 is a level that training has not seen
     assert again.coded_by(training.categories) is again
     assert again.slice([1, 0]).level_codes(0).tolist() == [3, 1]
+    missing = Dataset(pd.DataFrame({"c": ["m", None, "x"], "n": [4, 5, 6]}))
+    found = missing.coded_by(training.categories).digests()
+    assert [part for part, own in again.digests().items() if own != found[part]] == ["categories"]
     assert rows.values[:, 0].tolist() == [1, 0, 2]
     for other, message in (
         ({"c": [1, 2], "n": [1, 2]}, r"eval: column 0 \('c'\) holds numbers.*3 levels"),

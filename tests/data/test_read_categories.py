@@ -12,6 +12,7 @@ from pyopencl_gbdt import Model
 from pyopencl_gbdt.cli import main
 from pyopencl_gbdt.data import read_table
 from pyopencl_gbdt.data.categories.levels import Levels
+from pyopencl_gbdt.data.features import level_codes
 from pyopencl_gbdt.errors import DataError
 from tests.conftest import TEST_DEVICE
 
@@ -53,10 +54,10 @@ def test_text_is_read_as_training_knows_it(file):
     table = read_table(file, levels={0: towns, 2: shops})
     assert same(table.X[:, 0], [NAN, 0, 1, NAN, NAN])
     assert same(table.X[:, 2], [0, NAN, 0, NAN, 1])
-    assert table.codes_apart[0].tolist() == [2, 0, 1, -1, 2]
+    assert level_codes(table.features, 0).tolist() == [2, 0, 1, -1, 2]
     numbers = read_table(file, levels={2: Levels(np.array([7, 10])), 0: Levels(np.array([3]))})
     assert same(numbers.X[:, 2], [1, NAN, 1, NAN, 0])
-    assert numbers.codes_apart[0].tolist() == [1, 1, 1, -1, 1]
+    assert level_codes(numbers.features, 0).tolist() == [1, 1, 1, -1, 1]
 
 
 def test_what_is_not_named_is_refused(file):

@@ -179,7 +179,9 @@ class CheckedBatches(BatchedRows):
                     f"{batch.where} has shape {values.shape}, and had "
                     f"{(self._rows[number], self.shape[1])} in the first pass: {_SAME}; {_MOVE}"
                 )
-            unknown = self._own_levels and bool(features.codes_apart)
+            unknown = self._own_levels and any(
+                (level_codes(features, c) == own.n_levels).any() for c, own in levels.items()
+            )
             width, numbers = self._numbers[number]
             found, own_numbers = sums_of(values, width, self._counted)
             changed = own_numbers != numbers

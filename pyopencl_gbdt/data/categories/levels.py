@@ -23,8 +23,10 @@ I64 = npt.NDArray[np.int64]
 NO_LEVEL = -1
 #: About what a level takes, in bytes: a string, its place in a list, and in a dictionary.
 PER_LEVEL = 200
-#: float32 holds every code below this number exactly.
-MOST_FLOAT_CODES = 2**24
+#: The bits of a cell whose level training has not seen: a NaN, so that trees take it for missing.
+UNSEEN = 0x7FC00CA7
+#: float32 counts one by one up to this code; what the bits of a cell of a larger code have more.
+_COUNTED, _MORE = 2**24, 0x4B800000 - 2**24
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,17 +210,35 @@ def level_counts(codes: I32, n_levels: int) -> I64:
     return found.astype(np.int64)
 
 
-def as_float(codes: I32, n_levels: int) -> F32:
-    """Return codes as float32: NaN for what is no level, or if float32 has too few numbers."""
-    if n_levels > MOST_FLOAT_CODES:
-        return np.full(codes.shape, np.nan, np.float32)
-    no_level = (codes == NO_LEVEL) | (codes == n_levels)
-    return np.where(no_level, np.float32(np.nan), codes.astype(np.float32))
+def as_cells(codes: I32, n_levels: int) -> F32:
+    """Return the cells of a matrix that hold codes; every code has a float32 number of its own.
+
+    Up to 2^24 that is the code itself. Those above have the float32 numbers that follow 2^24 one by
+    one. A missing value is NaN, and a level that training has not seen is the NaN ``UNSEEN``.
+    """
+    cells = codes.astype(np.float32)
+    if n_levels > _COUNTED:
+        large = codes > _COUNTED
+        cells[large] = (codes[large] + np.int32(_MORE)).view(np.float32)
+    cells[codes == NO_LEVEL] = np.nan
+    cells.view(np.uint32)[codes == n_levels] = UNSEEN
+    return cells
 
 
-def has_to_stay(codes: I32, n_levels: int) -> bool:
-    """Tell whether codes say more than `as_float` of them."""
-    return n_levels > MOST_FLOAT_CODES or bool((codes == n_levels).any())
+def codes_of(cells: F32, n_levels: int) -> I32:
+    """Return the codes that cells hold, as `encode_column` does."""
+    codes = np.where(cells <= _COUNTED, cells, np.float32(NO_LEVEL)).astype(np.int32)
+    if n_levels > _COUNTED:
+        large = cells > _COUNTED
+        codes[large] = cells[large].view(np.int32) - np.int32(_MORE)
+    codes[cells.view(np.uint32) == UNSEEN] = n_levels
+    return codes
+
+
+def without_unseen(values: F32) -> F32:
+    """Return a matrix where a level that training has not seen is a missing value like others."""
+    unseen = values.view(np.uint32) == UNSEEN
+    return np.where(unseen, np.float32(np.nan), values) if unseen.any() else values
 
 
 def check_same_categories(

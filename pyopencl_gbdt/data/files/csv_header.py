@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from pyopencl_gbdt.data.blurred import Blurred
 from pyopencl_gbdt.data.categories.chosen import AUTO, check_categorical
 from pyopencl_gbdt.data.categories.columns import Column, as_objects
-from pyopencl_gbdt.data.categories.levels import MOST_FLOAT_CODES, Categories
+from pyopencl_gbdt.data.categories.levels import Categories
 from pyopencl_gbdt.data.features import Features, encoded
 from pyopencl_gbdt.data.files.contents import Data, lines_of
 from pyopencl_gbdt.data.files.reading import check_unnamed
@@ -42,6 +42,7 @@ N_SNIFFED = 20
 
 _START = re.compile(rb"[ \n]*")
 _N_FIRST = 64  # fields examined before a header line is split as a whole
+_MOST_TEXTS = 2**24  # of a column: their numbers are float32, as all numbers of a file are
 
 
 class Texts(Protocol):
@@ -247,10 +248,10 @@ class TextColumns:
     def check(self, layout: TextLayout) -> None:
         """Raise ``DataError`` if a column has more texts than float32 numbers exactly."""
         for column, own in self._place_of.items():
-            if len(own) > MOST_FLOAT_CODES:
+            if len(own) > _MOST_TEXTS:
                 raise DataError(
                     f"{layout.path}: column {column} has {len(own)} levels: expected "
-                    f"{MOST_FLOAT_CODES} at most in a file; read it into a table, and give that to "
+                    f"{_MOST_TEXTS} at most in a file; read it into a table, and give that to "
                     "Dataset"
                 )
 
@@ -318,7 +319,7 @@ def with_levels(
         if column in texts
     )
     texts.check(layout)
-    categories, coded, apart, unknown = encoded(columns, Source(str(layout.path), names), levels)
+    categories, coded, unknown = encoded(columns, Source(str(layout.path), names), levels)
     for feature, codes in coded.items():
         X[:, feature] = codes
-    return Features(X, names, categories, apart, Remarks(unknown, blurred))
+    return Features(X, names, categories, Remarks(unknown, blurred))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from importlib.resources import as_file, files
 from itertools import islice
@@ -52,7 +51,6 @@ class TableData:
         The query of each row: ``qid:`` in libsvm, a column of delimited text, or an npz array.
     categories : mapping of int to Levels
         The levels of each categorical column, whose codes `X` holds.
-    codes_apart : mapping of int to int32 array
     remarks : Remarks
         As in ``Features``.
     """
@@ -63,13 +61,12 @@ class TableData:
     feature_names: list[str] | None
     qid: NDArray[np.int64] | None = None
     categories: Categories = field(default_factory=dict)
-    codes_apart: Mapping[int, NDArray[np.int32]] = field(default_factory=dict)
     remarks: Remarks = field(default_factory=Remarks)
 
     @property
     def features(self) -> Features:
         """The features, as ``Dataset`` takes them."""
-        return Features(self.X, self.feature_names, self.categories, self.codes_apart, self.remarks)
+        return Features(self.X, self.feature_names, self.categories, self.remarks)
 
 
 def read_table(
@@ -203,7 +200,6 @@ def _of_features(
         features.names,
         qid,
         features.categories,
-        features.codes_apart,
         features.remarks,
     )
 
