@@ -20,8 +20,14 @@ from pyopencl_gbdt.growth.whole_trees import COUNTER_WORDS, MOST_CODES_WHOLE, Wh
 FEW_ROWS = 256
 #: Rows of a task that moves rows.
 _CHUNK = 4096
-#: Most features of a task: those of a block of 16 codes.
-_MOST_FEATURES = 16
+#: Most features of a task, a multiple of 4.
+_MOST_FEATURES = 32
+#: Rows whose codes are copied before they are added, ...
+_STAGED = 1024
+#: ... and 16-byte cells for a row's codes, of two bytes, and its sums.
+_STAGED_CELLS = (_STAGED + 16) * (_MOST_FEATURES // 8 + 1)
+#: Rows from which on work-groups add parts of a node's rows.
+_ADDED_ROWS = 2048
 #: Number of rows ahead for which a CPU's kernel prefetches codes.
 _AHEAD = 16
 
@@ -30,10 +36,10 @@ class WholeBestFirst(WholeTrees):
     """Grows the trees of a batch leaf by leaf in one launch; see `recipe.grows_whole`."""
 
     template: ClassVar[str] = "whole_best_first"
-    #: Phases of a step: search, move; and the end.
-    phases: ClassVar[int] = 3
-    #: Those of a task's features, and one for padding.
-    scratch_cells: ClassVar[int] = _MOST_FEATURES * MOST_CODES_WHOLE + 1
+    #: Phases of a step: add, search, move; and the end.
+    phases: ClassVar[int] = 4
+    #: Those of a task's features, and of staged rows.
+    scratch_cells: ClassVar[int] = _MOST_FEATURES * MOST_CODES_WHOLE + _STAGED_CELLS
     lists_columns: ClassVar[bool] = False
     joins_columns: ClassVar[bool] = False
 
@@ -55,6 +61,7 @@ class WholeBestFirst(WholeTrees):
             code=self.rows.codes.code_type, most_codes=MOST_CODES_WHOLE,
             counter_words=COUNTER_WORDS, counted=p.limits_rows, few_rows=FEW_ROWS, chunk=_CHUNK,
             prefetch=_AHEAD if device.caps.prefetches else 0, most_features=_MOST_FEATURES,
+            staged=_STAGED, added_rows=_ADDED_ROWS,
         )  # fmt: skip
 
     def _grow(self, batch: Batch, **more: Any) -> Launch:

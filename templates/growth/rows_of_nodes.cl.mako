@@ -1,97 +1,8 @@
-## rows_of_nodes: histograms and splits of nodes from codes by row, for one work-item; `whole_best_first` imports these defs
+## rows_of_nodes: splits of nodes, and moves of their rows, for one work-item; `whole_best_first` imports these defs,
+##                behind those of `staged_rows`
 ##
-##   row      |f0 f1 f2 f3|f4 ..       four codes in a load; a task adds those of its features
-##   rows     r17 r3 r90 ..            of a node's list: each is asked for some rows ahead
-
-<%def name="histograms(code, prefetch)">
-<%
-    word, bits = ("u32", 8) if code == "u8" else ("u64", 16)
-%>
-typedef struct {
-    u32 n_rows, row_codes, n_codes; /* codes of a row, with padding; codes of all features */
-    GLOBAL const u32* feature_offset;
-    GLOBAL const u32* feature_bins;
-    GLOBAL const ${code}* codes; /* by row */
-    GLOBAL const i32x2* quanta;
-    GLOBAL const i32x2* high_words;
-    GLOBAL i64x2* scratch; /* of a group: cells of a task's features, and one behind them */
-} data_t;
-
-/* Rows of a node, and where these have their quanta. */
-typedef struct {
-    u32 begin, end, in_order, wide;
-    GLOBAL const u32* rows;
-    GLOBAL const i32x2* quanta;
-    GLOBAL const i32x2* high_words;
-} rows_t;
-
-FN rows_t rows_of(const data_t* data, GLOBAL const node_t* node, GLOBAL const scale_t* scales,
-                  GLOBAL const u32* even_rows, GLOBAL const u32* odd_rows) {
-    rows_t own;
-    own.begin = node->begin, own.end = node->begin + node->count, own.in_order = node->in_order;
-    own.wide = scales[node->tree].wide;
-    own.rows = node->depth % 2 ? odd_rows : even_rows;
-    own.quanta = data->quanta + (u64)node->tree * data->n_rows;
-    own.high_words = data->high_words + (own.wide ? (u64)node->tree * data->n_rows : 0);
-    return own;
-}
-
-FN i64x2 pair_of(const rows_t* own, const u32 row) {
-    const i32x2 low = own->quanta[row];
-    const i64x2 pair = MAKE_I64X2(low.x, low.y);
-    if (!own->wide) return pair;
-    const i32x2 high = own->high_words[row];
-    return ADD_I64X2(pair, MAKE_I64X2((i64)high.x << 32, (i64)high.y << 32));
-}
-
-% for words in (4, 2, 1):
-/* Add a node's rows to the cells of ${4 * words} features; those from `end` on are padding, of code 0, and have one
-   cell together, behind all. */
-FN void add_${4 * words}(const data_t* data, const u32 feature, const u32 end, const rows_t* own, GLOBAL i64x2* cells,
-              GLOBAL i64x2* behind) {
-    const u32 first = data->feature_offset[feature];
-% for k in range(4 * words):
-    GLOBAL i64x2* cells_${k} = feature + ${k} < end ? cells + (data->feature_offset[feature + ${k}] - first) : behind;
-% endfor
-    for (u32 at = own->begin; at < own->end; at++) {
-        const u32 row = own->in_order ? at - own->begin : own->rows[at];
-        GLOBAL const ${word}* code = (GLOBAL const ${word}*)(data->codes + (u64)row * data->row_codes + feature);
-% if prefetch:
-        if (!own->in_order && at + ${prefetch} < own->end) {
-            const u32 later = own->rows[at + ${prefetch}];
-            PREFETCH(data->codes + (u64)later * data->row_codes + feature);
-            PREFETCH(own->quanta + later);
-        }
-% endif
-        const i64x2 pair = pair_of(own, row);
-% for w in range(words):
-        const ${word} some_${w} = code[${w}];
-% endfor
-% for k in range(4 * words):
-        {
-            GLOBAL i64x2* cell = cells_${k} + (u32)(some_${k // 4} >> ${k % 4 * bits} & ${2**bits - 1});
-            *cell = ADD_I64X2(*cell, pair);
-        }
-% endfor
-    }
-}
-
-% endfor
-/* Build the histograms of a task's features, whose cells are neighbours. */
-FN void build(const data_t* data, const u32 begin, const u32 end, const rows_t* own, GLOBAL i64x2* cells,
-              GLOBAL i64x2* behind) {
-    const u32 first = data->feature_offset[begin], n_cells = data->feature_offset[end] - first;
-    for (u32 cell = 0; cell < n_cells; cell++) cells[cell] = MAKE_I64X2(0, 0);
-    for (u32 feature = begin; feature < end;) {
-        GLOBAL i64x2* target = cells + (data->feature_offset[feature] - first);
-        const u32 left = end - feature;
-        if (left > 8) add_16(data, feature, end, own, target, behind);
-        else if (left > 4) add_8(data, feature, end, own, target, behind);
-        else add_4(data, feature, end, own, target, behind);
-        feature += left > 8 ? 16 : (left > 4 ? 8 : 4);
-    }
-}
-</%def>
+##   codes of few rows   |17|3|17|90|..   a feature's codes that the rows have are marked, and only these are scored
+##   marks               |..1....1..1|
 
 <%def name="few_rows(code, few_rows, most_codes)">
 #define FEW ${few_rows}
@@ -151,8 +62,9 @@ FN void search_few(const data_t* data, const u32 begin, const u32 end, const row
     }
 }
 
-/* Search the splits of two siblings, or of a root, by the features begin .. end - 1; of those that may split. */
-FN void search_nodes(const data_t* data, const u32 begin, const u32 end, GLOBAL const node_t* nodes, const u32 id,
+/* Search the splits of two siblings, or of a root, by the features begin .. end - 1; of those that may split. Groups
+   have added the rows in a phase, if one is given. */
+FN void search_nodes(const data_t* data, GLOBAL const u32* added, const u32 begin, const u32 end, GLOBAL const node_t* nodes, const u32 id,
                      const u32 has_sibling, const u32 splits_first, const u32 splits_second,
                      GLOBAL const i64x2* node_sums, GLOBAL const scale_t* scales, const f32 reg_lambda,
                      const f32 max_delta_step, const f32 min_child_weight, GLOBAL const u32* even_rows,
@@ -172,19 +84,22 @@ FN void search_nodes(const data_t* data, const u32 begin, const u32 end, GLOBAL 
         if (has_sibling && splits_large) search_few(data, begin, end, &more, &other);
     } else if (splits_small || splits_large) {
         sums_t sums, other_sums;
-        const u32 first = data->feature_offset[begin];
-        GLOBAL i64x2* cells = pool + (u64)node->slot * data->n_codes + first;
-        if (node->count <= FEW) cells = data->scratch; /* its children are searched without */
-        build(data, begin, end, &rows, cells, data->scratch + BEHIND);
+        GLOBAL i64x2* cells = added ? sum_of_parts(data, added, begin, end) : cells_of(data, GROUP_ID);
+        if (!added) {
+            clear(cells, end - begin);
+            add_rows(data, begin, end - begin, &rows, rows.begin, rows.end);
+        }
         for (u32 feature = begin; feature < end; feature++) {
             const u32 offset = data->feature_offset[feature], n_codes = data->feature_offset[feature + 1] - offset;
             const u32 n_bins = data->feature_bins[feature];
-            GLOBAL i64x2* own = cells + (offset - first);
+            GLOBAL i64x2* own = cells + (feature - begin) * ${most_codes};
             if (has_sibling) {
                 GLOBAL i64x2* parent = pool + (u64)sibling->slot * data->n_codes + offset;
                 sum_up_pair(own, parent, n_bins, n_codes, sibling->count > FEW, &sums, &other_sums, &search, &other);
                 if (splits_large) search_feature(&other_sums, n_bins, feature, &other);
             } else sum_up(own, n_bins, n_codes, &sums, &search);
+            GLOBAL i64x2* kept = pool + (u64)node->slot * data->n_codes + offset;
+            for (u32 code = 0; node->count > FEW && code < n_codes; code++) kept[code] = own[code]; /* for its children */
             if (splits_small) search_feature(&sums, n_bins, feature, &search);
         }
     }

@@ -112,10 +112,11 @@ def test_a_task_adds_to_its_own_cells_alone(monkeypatch):
 
 @pytest.mark.thorough
 @pytest.mark.few(1)
-@pytest.mark.parametrize("rows", [30, 1, 5000])
-def test_any_chunk_and_number_of_few_rows_grows_the_same(expected, monkeypatch, rows):
-    monkeypatch.setattr("pyopencl_gbdt.growth.whole_best_first.FEW_ROWS", min(rows, 1000))
-    monkeypatch.setattr("pyopencl_gbdt.growth.whole_best_first._CHUNK", rows)
+@pytest.mark.parametrize("rows", [30, 1, 1000])
+def test_any_numbers_of_rows_grow_the_same(expected, monkeypatch, rows):
+    """Of a chunk, of few ones, of those that are copied together, and that several groups add."""
+    for name in ("FEW_ROWS", "_CHUNK", "_STAGED", "_ADDED_ROWS"):
+        monkeypatch.setattr(f"pyopencl_gbdt.growth.whole_best_first.{name}", rows)
     assert to_xgboost_json(fit(*CASES["gaps"]).ensemble) == expected["gaps"]
 
 
