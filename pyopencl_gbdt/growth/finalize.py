@@ -23,6 +23,9 @@ from pyopencl_gbdt.gradients.gradients import EXPONENTS
 from pyopencl_gbdt.gradients.sources import GradientSource
 from pyopencl_gbdt.objectives import Objective
 
+#: Nodes that a work-item finishes, if there are several work-groups.
+_ITEM_NODES = 2
+
 
 class LeafValues:
     """What replaces the leaf values of finished trees; this class leaves those of the splits.
@@ -108,7 +111,7 @@ class Finalize:
         if self.features.columns is None:
             block = page.codes.block_features, page.codes.block_codes
         return self.program.bind(
-            "finish_tree", 1, level=nodes.n_levels, depth=depth, n_trees=batch.size,
+            "finish_tree", self._groups, level=nodes.n_levels, depth=depth, n_trees=batch.size,
             n_lists=nodes.n_lists,
             features_per_block=block[0], block=block[1], most_kept=nodes.forest_block,
             reg_lambda=p.reg_lambda, reg_alpha=p.reg_alpha, max_delta_step=p.max_delta_step,
@@ -117,6 +120,13 @@ class Finalize:
             **self.arena.arguments("leaf_rate", "scale", "feature_offset", "feature_bins",
                                    "thresholds", "walk", "steps", "exponents", *PAYLOAD),
         )  # fmt: skip
+
+    @property
+    def _groups(self) -> int:
+        """Work-groups that finish trees: several of a GPU, where there are many nodes."""
+        caps = self.arena.device.caps
+        many = -(-self.nodes.max_nodes // (_ITEM_NODES * self.program.wg_size))
+        return min(many, caps.compute_units) if caps.hides_latency else 1
 
     def keep(self) -> Launch:
         """Return the launch that puts the trees where they wait for the host."""

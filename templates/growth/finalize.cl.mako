@@ -5,8 +5,8 @@
 ## uses if smooth: smoothing
 ## uses: tasks decision tables
 ##
-##   finish_tree  one work-group sets the last level's leaves, leaf tasks, and the trees in the forms
-##                that `predict` and `leaf` walk
+##   finish_tree  sets the last level's leaves, leaf tasks, and the trees in the forms that `predict` and `leaf`
+##                walk; a work-group takes some nodes, and counts the leaf tasks of those before
 ##   keep         copies the trees to the buffer from which the host reads them; there each field is an
 ##                array
 ##
@@ -30,9 +30,15 @@ KERNEL(${wg_size}) set_leaf_rate(const f32 rate, GLOBAL f32* RESTRICT leaf_rate)
     if (LOCAL_ID == 0) leaf_rate[0] = rate;
 }
 
-/* A node keeps its rows if it is a leaf above the last level; on the level above the last one it
-   does whether it splits or not, as the last level's leaves need no lists of their own. Where the
-   policy moves the rows of the last step, too, `depth` is beyond all levels. */
+/* Tasks of a node that keeps its rows. It does if it is a leaf above the last level; on the level above the last
+   one it does whether it splits or not, as the last level's leaves need no lists of their own. Where the policy
+   moves the rows of the last step, too, `depth` is beyond all levels. */
+FN u32 own_tasks(GLOBAL const node_t* nodes, const u32 id, const int leaf, const u32 depth) {
+    const int keeps = nodes[id].depth < depth && (leaf || nodes[id].depth + 1 == depth);
+    return keeps ? tasks_of(nodes[id].count, ${leaf_chunk}) : 0;
+}
+
+/* Nodes of the last level, from `last` on, are leaves; other groups may be about to write it down. */
 BRIEF
 KERNEL(${wg_size}) finish_tree(
         const u32 level, const u32 depth, const u32 n_trees, const u32 n_lists, const u32 features_per_block, const u32 block,
@@ -47,10 +53,13 @@ KERNEL(${wg_size}) finish_tree(
         GLOBAL u32* RESTRICT drawn) {
 ${payload.read()}\
     LOCAL_ARRAY(u32, shared, ${wg_size});
-    const u32 n_nodes = levels[level].first + levels[level].count;
-    for (u32 i = LOCAL_ID; i < ${n_exponents} * n_trees; i += ${wg_size}) exponents[i] = 0; /* for the next batch */
-    for (u32 i = LOCAL_ID; i < n_lists; i += ${wg_size}) drawn[i] = 0;
-    for (u32 id = levels[level].first + LOCAL_ID; id < n_nodes; id += ${wg_size}) {
+    const u32 last = levels[level].first, n_nodes = last + levels[level].count;
+    const u32 begin = (u32)((u64)n_nodes * GROUP_ID / N_GROUPS);
+    const u32 end = (u32)((u64)n_nodes * (GROUP_ID + 1) / N_GROUPS);
+    const u32 me = GROUP_ID * ${wg_size} + LOCAL_ID, step = N_GROUPS * ${wg_size};
+    for (u32 i = me; i < ${n_exponents} * n_trees; i += step) exponents[i] = 0; /* for the next batch */
+    for (u32 i = me; i < n_lists; i += step) drawn[i] = 0;
+    for (u32 id = (begin < last ? last : begin) + LOCAL_ID; id < end; id += ${wg_size}) {
         GLOBAL const scale_t* own_scale = scale + nodes[id].tree;
         const rule_t rule = node_rule(own_scale, reg_lambda, reg_alpha, max_delta_step, node_bounds[id]);
 % if tables:
@@ -67,15 +76,17 @@ ${payload.read()}\
 % endif
     }
     BARRIER();
-    u32 n_tasks = 0, more;
-    for (u32 base = 0; base < n_nodes; base += ${wg_size}) {
+    u32 n_tasks = 0, more = 0;
+    for (u32 id = LOCAL_ID; id < begin; id += ${wg_size})
+        more += own_tasks(nodes, id, id >= last || nodes[id].left == NO_NODE, depth);
+    if (begin) group_scan(more, shared, &n_tasks);
+    for (u32 base = begin; base < end; base += ${wg_size}) {
         const u32 id = base + LOCAL_ID;
-        const int leaf = id < n_nodes && nodes[id].left == NO_NODE;
-        const int keeps = id < n_nodes && nodes[id].depth < depth && (leaf || nodes[id].depth + 1 == depth);
-        const u32 tasks = keeps ? tasks_of(nodes[id].count, ${leaf_chunk}) : 0;
+        const int leaf = id < end && (id >= last || nodes[id].left == NO_NODE);
+        const u32 tasks = id < end ? own_tasks(nodes, id, leaf, depth) : 0;
         const u32 task = n_tasks + group_scan(tasks, shared, &more);
         n_tasks += more;
-        if (id >= n_nodes) continue;
+        if (id >= end) continue;
         leaf_task_begin[id] = task;
         const u32 feature = nodes[id].feature, bin = nodes[id].bin;
         const u32 left = leaf ? 0 : nodes[id].left, default_left = nodes[id].default_left;
@@ -89,7 +100,7 @@ ${payload.read()}\
         steps[id].lefts = packed_split(code_split(bin, default_left, feature_bins[feature]));
         steps[id].value = value;
     }
-    if (LOCAL_ID == 0) {
+    if (GROUP_ID == N_GROUPS - 1 && LOCAL_ID == 0) {
         leaf_task_begin[n_nodes] = n_tasks;
         leaf_header[0] = n_nodes;
         leaf_header[1] = n_tasks;

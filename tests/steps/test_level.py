@@ -264,8 +264,9 @@ def test_begin_with_rows_that_were_drawn(device, rng, wg):
     assert parts.arena["levels"].get()["hist_tasks"][0] == begin[-1]
 
 
-@pytest.mark.parametrize("trees", [1, 3])
-def test_finish(device, rng, wg, trees):
+@pytest.mark.parametrize(("trees", "groups"), [(1, 1), (3, 1), (3, 5)])
+def test_finish(device, rng, wg, trees, groups, monkeypatch):
+    monkeypatch.setattr(Finalize, "_groups", groups)
     parts = parts_with(device, rng, wg, 3000, outputs=trees)
     step = Finalize(*parts)
     for n_nodes in (1, 17, 601):
