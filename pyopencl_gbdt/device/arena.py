@@ -24,52 +24,21 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.device.base import Device, DeviceArray
 from pyopencl_gbdt.device.given_arrays import FirstContents, Place
+from pyopencl_gbdt.device.room import MOST_TOGETHER, JobRoom
 from pyopencl_gbdt.errors import MemoryPlanError
 
 #: Arrays of at most so many bytes are joined.
 MOST_BYTES = 64 * 1024
-#: Most bytes of all arrays of a job that lie in one allocation, where launches are joined.
-MOST_TOGETHER = 256 << 20
 
 #: Names of arrays, with their shapes and dtypes.
 Planned = Mapping[str, tuple[tuple[int, ...], np.dtype[Any]]]
-
-
-class Room:
-    """Memory in which the arrays of several jobs lie, those of folds for example.
-
-    Joined launches then take one allocation, not one of each fit; see ``joined_launches``.
-
-    Parameters
-    ----------
-    n_jobs : int
-    """
-
-    def __init__(self, n_jobs: int) -> None:
-        self._n_jobs, self._end = n_jobs, 0
-        self._whole: weakref.ref[DeviceArray] | None = None  # its parts keep it
-
-    def take(self, device: Device, n_bytes: int) -> tuple[DeviceArray, int] | None:
-        """Return an allocation, and the place of so many bytes in it; None if there is no room.
-
-        The first job's bytes tell how many are needed; a few more are left for each.
-        """
-        n_all = self._n_jobs * (n_bytes + MOST_BYTES)
-        if self._whole is None and n_all <= min(MOST_TOGETHER, device.caps.max_alloc_bytes):
-            whole = device.empty(n_all, np.uint8, "arrays of several fits")
-            self._whole = weakref.ref(whole)
-        there = None if self._whole is None else self._whole()
-        if there is None or self._end + n_bytes > there.nbytes:
-            return None
-        begin, self._end = self._end, self._end + n_bytes
-        return there, begin
 
 
 def joint_arrays(
     device: Device,
     planned: Planned,
     larger: Planned | None = None,
-    room: Room | None = None,
+    room: JobRoom | None = None,
 ) -> dict[str, DeviceArray]:
     """Allocate arrays as parts of one.
 
@@ -82,7 +51,7 @@ def joint_arrays(
     planned : mapping of str to (shape, dtype)
     larger : mapping of str to (shape, dtype), or None
         Arrays that lie behind the others, and whose contents go up when they are set.
-    room : Room or None
+    room : JobRoom or None
         Where they lie, if they find room there.
     """
     device.send()  # what an earlier allocation is to hold
@@ -111,7 +80,7 @@ def joint_arrays(
 def uploaded(device: Device, values: Sequence[npt.NDArray[Any]]) -> list[DeviceArray]:
     """Return copies of small host arrays, which go up together."""
     planned = {str(number): (one.shape, one.dtype) for number, one in enumerate(values)}
-    arrays = list(joint_arrays(device, planned).values())
+    arrays = list(joint_arrays(device, planned, room=device.room).values())
     for array, one in zip(arrays, values, strict=True):
         array.set(one)
     return arrays

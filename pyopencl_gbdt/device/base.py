@@ -138,7 +138,7 @@ class Device(ABC):
     shares_queue = False
     """Whether work is enqueued in the queue of a device that was opened before."""
     room: Any = None
-    """``arena.Room`` of the arrays of several jobs, whose launches are joined; else None."""
+    """``room.JobRoom`` of the arrays of several jobs, whose launches are joined; else None."""
 
     def __init__(self, caps: Capabilities) -> None:
         self.caps = caps

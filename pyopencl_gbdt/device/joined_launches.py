@@ -111,18 +111,19 @@ def _head(
     return f"{begin}{name}({', '.join(taken)}) {{\n{body}"
 
 
+#: For the ids of allocations: each, and the bytes from a fit's arrays there to the next fit's.
+Steps = Mapping[int, tuple[DeviceArray, int]]
+
+
+@dataclass
 class _Step:
     """Launches of all fits that are alike.
 
-    Parameters
-    ----------
-    bound : list of BoundKernel
-        One of each fit.
-    places : dict
-        Places of arrays that were asked for, by the array's id.
-
     Attributes
     ----------
+    bound : list of BoundKernel
+        One of each fit; the first one alone where the others' places follow from its own.
+    n_fits : int
     together : list of (int or None)
         For each argument the number of the first one that lies in the same allocation, in every
         fit; None for numbers.
@@ -132,11 +133,16 @@ class _Step:
         What the arguments are, fit by fit: places in an allocation, and numbers.
     """
 
-    def __init__(
-        self, bound: list[BoundKernel], places: dict[int, tuple[DeviceArray, int]]
-    ) -> None:
-        self.bound = bound
-        self.words: list[int] = []
+    bound: list[BoundKernel]
+    n_fits: int
+    together: list[int | None]
+    shared: list[bool]
+    words: list[int]
+
+    @classmethod
+    def of(cls, bound: list[BoundKernel], places: dict[int, tuple[DeviceArray, int]]) -> _Step:
+        """Return the launches of all fits; ``places`` keeps those of arrays, by their ids."""
+        words: list[int] = []
         keys: list[list[int | None]] = []
         for one in bound:
             wholes: list[int | None] = []
@@ -146,18 +152,40 @@ class _Step:
                     if place is None:
                         place = places[id(arg)] = arg.place
                     wholes.append(id(place[0]))
-                    self.words.append(place[1])
+                    words.append(place[1])
                 else:
                     wholes.append(None)
-                    self.words.append(_word(arg))
+                    words.append(_word(arg))
             keys.append(wholes)
-        first: dict[tuple[int | None, ...], int] = {}
         every = list(zip(*keys, strict=True))
-        self.together = [
-            None if key[0] is None else first.setdefault(key, number)
-            for number, key in enumerate(every)
+        return cls(bound, len(bound), _first_ones(every), [len(set(k)) == 1 for k in every], words)
+
+    @classmethod
+    def moved(cls, one: BoundKernel, n_fits: int, steps: Steps) -> _Step | None:
+        """Return the launches of all fits by the first one's; None if an array lies elsewhere."""
+        words: list[int] = []
+        moves: list[int] = []
+        wholes: list[int | None] = []
+        for arg in one.args:
+            if not isinstance(arg, DeviceArray):
+                words.append(_word(arg))
+                moves.append(0)
+                wholes.append(None)
+                continue
+            whole, begin = arg.place
+            known = steps.get(id(whole))
+            if known is None:
+                return None
+            words.append(begin)
+            moves.append(known[1])
+            wholes.append(id(whole))
+        every = [
+            word + fit * move
+            for fit in range(n_fits)
+            for word, move in zip(words, moves, strict=True)
         ]
-        self.shared = [len(set(key)) == 1 for key in every]
+        keys = [(whole,) for whole in wholes]
+        return cls([one], n_fits, _first_ones(keys), [True] * len(keys), every)
 
     @property
     def program(self) -> Program:
@@ -171,6 +199,14 @@ class _Step:
             at = layout.slots.index(n)
             found += [one.args[at].place[0] for one in self.bound[: 1 if shared else None]]
         return found
+
+
+def _first_ones(keys: Sequence[tuple[int | None, ...]]) -> list[int | None]:
+    """Return the number of the first key that equals each one; None for numbers."""
+    first: dict[tuple[int | None, ...], int] = {}
+    return [
+        None if key[0] is None else first.setdefault(key, number) for number, key in enumerate(keys)
+    ]
 
 
 def _word(number: Any) -> int:
@@ -193,23 +229,62 @@ def joined(fits: Sequence[Sequence[Action]]) -> list[Action]:
     actions = list(zip(*fits, strict=True))
     places: dict[int, tuple[DeviceArray, int]] = {}
     steps = [_step(own, places) for own in actions]
-    alike = [step for step in steps if step is not None]
-    programs = _programs(alike)
-    table, begins = _table(alike)
+    launches = iter(_launches([step for step in steps if step is not None]))
     found: list[Action] = []
     for own, step in zip(actions, steps, strict=True):
-        one = None if step is None else _bound(step, programs, table, begins[id(step)])
+        one = None if step is None else next(launches)
         found += own if one is None else [one]
     return found
 
 
+def joined_by_first(first: Sequence[Action], n_fits: int, steps: Steps) -> list[Action] | None:
+    """Return what does the actions of several fits that differ in the places of arrays alone.
+
+    The others' launches are not bound.
+
+    Parameters
+    ----------
+    first : sequence of Action
+        Of the first fit.
+    n_fits : int
+    steps : mapping of int to (DeviceArray, int)
+        Where the others' arrays lie.
+
+    Returns
+    -------
+    list of Action, or None
+        None: an action is no launch, an array of it lies elsewhere, or the device does not take a
+        joined launch.
+    """
+    found: list[_Step] = []
+    for action in first:
+        one = _kernel(action)
+        step = None if one is None else _Step.moved(one, n_fits, steps)
+        if step is None or step.program.wg_size == 1:
+            return None
+        found.append(step)
+    launches = [one for one in _launches(found) if one is not None]
+    return [*launches] if len(launches) == len(found) else None
+
+
+def _kernel(action: Action) -> BoundKernel | None:
+    called: object = action.enqueue if isinstance(action, Launch) else None
+    return called if isinstance(called, BoundKernel) else None
+
+
 def _step(actions: Sequence[Action], places: dict[int, tuple[DeviceArray, int]]) -> _Step | None:
     """Return the launches of all fits; None if they are not alike."""
-    called: list[object] = [action.enqueue for action in actions if isinstance(action, Launch)]
-    bound = [one for one in called if isinstance(one, BoundKernel)]
+    bound = [one for one in map(_kernel, actions) if one is not None]
     kinds = {(one.program.source, one.program.wg_size, one.name, one.grid) for one in bound}
     is_alike = len(bound) == len(actions) > 1 and len(kinds) == 1 and bound[0].program.wg_size > 1
-    return _Step(bound, places) if is_alike else None
+    return _Step.of(bound, places) if is_alike else None
+
+
+def _launches(steps: Sequence[_Step]) -> list[Launch | None]:
+    """Return a launch of each step; None where the device does not take it."""
+    programs = _programs(steps)
+    table, begins = _table(steps)
+    return [_bound(step, programs, table, begins[id(step)]) for step in steps]
 
 
 #: A rendered source and the work-items of its groups.
@@ -234,7 +309,7 @@ def _programs(steps: Sequence[_Step]) -> dict[_Key, _Joined]:
     for key, kernels in by_program.items():
         layouts = {name: _layout(every) for name, every in kernels.items()}
         example = next(iter(kernels.values()))[0]
-        own, n_fits = example.program, len(example.bound)
+        own, n_fits = example.program, example.n_fits
         with contextlib.suppress(KernelBuildError):
             own_layouts = tuple((name, layouts[name]) for name in sorted(layouts))
             program = own.of_source(joined_source(own.source, n_fits, own.place_in_z, own_layouts))
@@ -279,7 +354,7 @@ def _bound(
     joint = programs.get((step.program.source, step.program.wg_size))
     if joint is None:
         return None
-    one, n_fits = step.bound[0], len(step.bound)
+    one, n_fits = step.bound[0], step.n_fits
     args = (*step.allocations(joint.layouts[one.name]), table, np.uint32(begin))
     with contextlib.suppress(KernelBuildError, KernelLaunchError):
         return joint.program.bind_fits(one.name, one.grid[:2], args, n_fits)

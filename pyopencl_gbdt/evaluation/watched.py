@@ -16,6 +16,7 @@ from pyopencl_gbdt.data.arrays.sparse import SparseMatrix
 from pyopencl_gbdt.data.batches.rows import BatchedRows
 from pyopencl_gbdt.device import Device, DeviceArray
 from pyopencl_gbdt.device.program import Action, rows_a_launch
+from pyopencl_gbdt.device.room import lasting
 from pyopencl_gbdt.device.staging import PIECE_BYTES
 from pyopencl_gbdt.device.team.messages import Margins as AllMargins
 from pyopencl_gbdt.dtypes import VALUE, WALK
@@ -160,7 +161,7 @@ class EvaluationSet:
         start : float, float32 array, shape (n_rows,) or (n_outputs, n_rows)
         """
         device, shape = rows.arena.device, rows.margin_shape(values.shape[0])
-        margins = device.empty(shape, np.float32, "evaluated margins")
+        margins = lasting(device, shape, np.float32, "evaluated margins")
         there: DeviceArray | SparseRows | RowsInBatches
         if isinstance(values, SparseMatrix):
             from pyopencl_gbdt.prediction.predict_sparse import SparseRows
@@ -170,7 +171,7 @@ class EvaluationSet:
             anew = is_read_anew(device, values)
             there = RowsInBatches(device, values) if anew else uploaded(device, values)
         else:
-            there = values if isinstance(values, DeviceArray) else device.upload(values)
+            there = values if isinstance(values, DeviceArray) else _uploaded(device, values)
         made = cls(there, start, margins)
         made.restart()
         return made
@@ -251,6 +252,13 @@ class EvaluationSet:
                 parts.arena.device, self.values, *arrays, **piece, sets=sets, terms=terms
             )
         return launches
+
+
+def _uploaded(device: Device, values: F32) -> DeviceArray:
+    """Return a copy of host values that the fit keeps."""
+    array = lasting(device, values.shape, np.float32)
+    array.set(values)
+    return array
 
 
 def gather(rows: FitRows, sets: Sequence[EvaluationSet]) -> None:

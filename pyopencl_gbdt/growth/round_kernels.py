@@ -27,7 +27,7 @@ from pyopencl_gbdt.gradients.gradients import Gradients
 from pyopencl_gbdt.gradients.sample import Sample
 from pyopencl_gbdt.gradients.sketch import Sketch, SplitGradients, searched_parts
 from pyopencl_gbdt.gradients.sources import source_of
-from pyopencl_gbdt.growth.boosting import FollowingRows
+from pyopencl_gbdt.growth.boosting import FollowingRows, PlainBoosting
 from pyopencl_gbdt.growth.category_sets import FinishedSets
 from pyopencl_gbdt.growth.finalize import Finalize, LeafValues
 from pyopencl_gbdt.growth.forced_splits import ForcedSplits
@@ -319,18 +319,40 @@ class RoundKernels:
         return {part: one.__name__ for part, one in found.items()}
 
     def bind(self, turn: Sequence[Action]) -> None:
-        """Bind the launches of a round to the fit's arrays; see ``trees`` for ``turn``."""
+        """Bind the launches of a round, or have them bound later; see ``trees`` for ``turn``."""
         self._begins = self.leaves.round_begins(self.source)
         self._kept = self.boosting.kept_margins()
-        batches = self.nodes.batches
-        self._batches = [self.joins.actions(self.trees(batch, turn)) for batch in batches]
+        self._turn, self._following = turn, list[FollowingRows]()
+        self._bound: list[list[Action]] | None = None
         self._joined: list[list[Action]] = []
+        if not self.binds_later:
+            self._bound = self._bound_batches()
+
+    @property
+    def binds_later(self) -> bool:
+        """Whether launches are bound when they are asked for, as others' may do their work.
+
+        With weights of trees they are not: dropped trees change the rows that are followed.
+        """
+        return self.rows.arena.device.shares_queue and isinstance(self.boosting, PlainBoosting)
+
+    def _bound_batches(self) -> list[list[Action]]:
+        batches = self.nodes.batches
+        found = [self.joins.actions(self.trees(batch, self._turn)) for batch in batches]
+        for rows in self._following:
+            self._add_following(found, rows)
+        return found
+
+    def _add_following(self, bound: list[list[Action]], rows: FollowingRows) -> None:
+        for batch, launches in zip(self.nodes.batches, bound, strict=True):
+            launches.extend(self.boosting.follow(rows, batch))
 
     def follow(self, rows: FollowingRows) -> None:
         """Update the margins of other rows with every tree."""
         self._joined = []
-        for batch, launches in zip(self.nodes.batches, self._batches, strict=True):
-            launches.extend(self.boosting.follow(rows, batch))
+        self._following.append(rows)
+        if self._bound is not None:
+            self._add_following(self._bound, rows)
 
     def begin_round(self, number: int) -> list[Action]:
         """Return what a round begins with, before its trees."""
@@ -341,9 +363,11 @@ class RoundKernels:
 
         The first round does without: most of what joins calls would delay it.
         """
+        if self._bound is None:
+            self._bound = self._bound_batches()
         if joined and not self._joined:
-            self._joined = [self.rows.joined(actions) for actions in self._batches]
-        return self._joined if joined else self._batches
+            self._joined = [self.rows.joined(actions) for actions in self._bound]
+        return self._joined if joined else self._bound
 
     def _grown(self, batch: Batch) -> list[Action]:
         """Return what grows trees: those of the outputs, or of sketches and then of all outputs."""

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.device import Device, DeviceArray
 from pyopencl_gbdt.device.paper import PaperDevice
+from pyopencl_gbdt.device.room import lasting
 from pyopencl_gbdt.dtypes import BLOCK_BYTES, c_type, code_dtype
 
 #: Odd numbers of blocks from which on a row gets another one, so that all have a neighbour.
@@ -269,8 +270,9 @@ def empty_codes(
     Without ``columns``, ``by_feature`` is empty.
     """
     order = BlockOrder.of(n_features, dtype, coalesced=device.caps.coalesces_reads)
-    codes = device.empty(order.shape(n_rows), dtype, "codes")
-    by_feature = device.empty((n_features, n_rows if columns else 0), dtype, "codes by feature")
+    codes = lasting(device, order.shape(n_rows), dtype, "codes")
+    shape = n_features, n_rows if columns else 0
+    by_feature = lasting(device, shape, dtype, "codes by feature")
     return PackedCodes(codes, by_feature, order)
 
 

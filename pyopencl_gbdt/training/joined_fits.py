@@ -13,13 +13,14 @@ from itertools import chain
 import numpy as np
 
 from pyopencl_gbdt.device import Device, DeviceArray
-from pyopencl_gbdt.device.arena import Room
-from pyopencl_gbdt.device.joined_launches import joined
+from pyopencl_gbdt.device.joined_launches import joined, joined_by_first
 from pyopencl_gbdt.device.program import Action
+from pyopencl_gbdt.device.room import Room
 from pyopencl_gbdt.device.run_ahead import Pace
 from pyopencl_gbdt.device.transfers import CopiesInTurn, PartOfCopy, copy_launch
 from pyopencl_gbdt.growth.round_kernels import RoundKernels
 from pyopencl_gbdt.metrics.rows import N_WORDS
+from pyopencl_gbdt.training.alike_fits import steps_between
 from pyopencl_gbdt.training.concurrent_fits import EnqueuedRounds, way
 from pyopencl_gbdt.training.running_task import RunningTask, Task
 
@@ -56,16 +57,18 @@ class Joining:
     def __init__(self, tasks: Sequence[Task]) -> None:
         self._tasks = tasks
         self._first: Device | None = None
+        self._room: Room | None = None
 
     def __call__(self, device: Device) -> None:
         """Prepare the device of a fit; call it for one after the other."""
         if self._first is None:
             self._first = device
             if len(self._tasks) > 1 and joins(device, self._tasks):
-                device.room = Room(len(self._tasks))
-        elif self._first.room is not None and self._first.process_key == device.process_key:
+                self._room = Room(len(self._tasks))
+                device.room = self._room.job()
+        elif self._room is not None and self._first.process_key == device.process_key:
             device.share_queue(self._first)
-            device.room = self._first.room
+            device.room = self._room.job()
 
 
 def enqueued_together(fits: Sequence[RunningTask]) -> Sequence[EnqueuedRounds]:
@@ -203,15 +206,26 @@ class JoinedFits:
 
     def _bind(self) -> None:
         """Join the launches of the trees, and those of the metrics."""
-        for task in self._tasks:
-            task.device.send()  # not while CUDA records launches
         fits = [task.fit for task in self._tasks]
         metrics, results = self._all_metrics(moves_words=not any(fit.rates for fit in fits))
+        trees = self._joined_trees()
         self._bound, rows = [fit.kernels for fit in fits], fits[0].parts.rows
-        trees = [list(chain.from_iterable(fit.kernels.batches(joined=False))) for fit in fits]
-        self._trees = rows.joined(joined(trees))
+        for task in self._tasks:
+            task.device.send()  # not while CUDA records launches
+        self._trees = rows.joined(trees)
         self._metrics = [*self._tasks[0].device.together(metrics), results]
         self._results = results
+
+    def _joined_trees(self) -> list[Action]:
+        """Return the launches of the trees of all fits."""
+        first, *others = [task.fit.kernels for task in self._tasks]
+        own = list(chain.from_iterable(first.batches(joined=False)))
+        steps = steps_between(self._tasks)
+        found = None if steps is None else joined_by_first(own, len(self._tasks), steps)
+        if found is not None:
+            return found
+        bound = [list(chain.from_iterable(other.batches(joined=False))) for other in others]
+        return joined([own, *bound])
 
     def _all_metrics(self, *, moves_words: bool) -> tuple[list[Action], CopiesInTurn]:
         """Return what writes all metrics, and what tells of high words, to an array of all fits.

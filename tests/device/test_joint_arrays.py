@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt.device import open_device
-from pyopencl_gbdt.device.arena import Arena, Room, joint_arrays, uploaded
+from pyopencl_gbdt.device.arena import Arena, joint_arrays, uploaded
+from pyopencl_gbdt.device.room import Room
 from tests.conftest import TEST_DEVICE
 
 PLANNED = {
@@ -86,7 +87,7 @@ def test_arrays_of_several_jobs_lie_in_one_allocation():
     opened = open_device(TEST_DEVICE)
     room, planned = Room(2), {"few": ((3,), np.dtype(np.uint32)), "zero": ((2,), np.dtype(np.int8))}
     larger = {"many": ((60_000,), np.dtype(np.uint32))}
-    jobs = [joint_arrays(opened, planned, larger, room) for _ in range(3)]
+    jobs = [joint_arrays(opened, planned, larger, room.job()) for _ in range(3)]
     for number, arrays in enumerate(jobs):
         arrays["few"].set([number, 1, 2])
         opened.clear(arrays["zero"])
