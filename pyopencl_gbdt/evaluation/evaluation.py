@@ -19,6 +19,7 @@ from pyopencl_gbdt.device import Device, DeviceArray, Launch
 from pyopencl_gbdt.device.arena import Arena, MemoryPlan, zeros
 from pyopencl_gbdt.device.paper import PaperDevice
 from pyopencl_gbdt.device.program import Action
+from pyopencl_gbdt.device.room import shared
 from pyopencl_gbdt.device.transfers import EarlyCopy
 from pyopencl_gbdt.evaluation.auc import CurveKind
 from pyopencl_gbdt.evaluation.cox_metric import CoxKind
@@ -313,6 +314,46 @@ def plan_evaluation(
     weighted : bool
         Whether trees have weights, so that sets have sums of trees.
     """
+    known = shared(device)
+    sizes = _sizes(device, objective, metrics, evals, data) if gathered is None else None
+    key = sizes and (*sizes, weighted)
+    plan: MemoryPlan | None = known.get(key)
+    if plan is None:
+        plan = _planned(device, objective, metrics, evals, data, gathered, weighted=weighted)
+    if key is not None:
+        known[key] = plan
+    return MemoryPlan(dict(plan.arrays))  # others add to it
+
+
+def _sizes(
+    device: Device,
+    objective: Objective,
+    metrics: Mapping[str, Metric],
+    evals: Sequence[tuple[Dataset, str]],
+    data: Dataset,
+) -> tuple[object, ...] | None:
+    """Return all that the plan of plain rows depends on; None for others, and other data."""
+    loss = type(objective), objective.n_outputs, str(objective.parameters)
+    found: list[object] = [plan_evaluation, *loss]
+    for rows, name in evals:
+        if not isinstance(rows.features, np.ndarray) or rows.group_offsets is not None:
+            return None
+        by_kernels = [runs_kernels(device, one, objective, rows) for one in metrics.values()]
+        shapes = rows.features.shape, rows.label.shape, rows.weight is None
+        found += [name, rows is data, *shapes, *zip(metrics, by_kernels, strict=True)]
+    return tuple(found)
+
+
+def _planned(
+    device: Device,
+    objective: Objective,
+    metrics: Mapping[str, Metric],
+    evals: Sequence[tuple[Dataset, str]],
+    data: Dataset,
+    gathered: Dataset | None,
+    *,
+    weighted: bool,
+) -> MemoryPlan:
     plan = MemoryPlan()
     for rows, name in evals:
         paper, prefix = PaperDevice.like(device, has_limits=False), prefix_of(name)

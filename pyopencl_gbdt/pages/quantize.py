@@ -13,10 +13,11 @@ from pyopencl_gbdt.data.batches.rows import BatchedRows
 from pyopencl_gbdt.device import Device, DeviceArray, Launch, Program, build_variant_program
 from pyopencl_gbdt.device.paper import PaperDevice
 from pyopencl_gbdt.device.program import rows_a_launch
+from pyopencl_gbdt.device.room import shared
 from pyopencl_gbdt.device.run_ahead import Pace
 from pyopencl_gbdt.dtypes import SUM, VALUE, code_dtype
 from pyopencl_gbdt.errors import MemoryPlanError
-from pyopencl_gbdt.pages.budget import found_words, plan_set_up
+from pyopencl_gbdt.pages.budget import SetUp, found_words, plan_set_up
 from pyopencl_gbdt.pages.cuts import SHARES, CutRule, Cuts, make_layout, search_tables
 from pyopencl_gbdt.pages.page import Layout, Page, QuantizedData, most_page_bytes, page_bounds
 from pyopencl_gbdt.pages.sources import (
@@ -129,12 +130,19 @@ class Quantizer:
         self.n_rows, self.n_features = int(values.shape[0]), int(values.shape[1])
         self.weighted = weight is not None
         self.cut = np.arange(self.n_features, dtype=np.uint32) if cut is None else cut
-        self.plan = plan_set_up(
-            device, self.n_rows, self.n_features, self.most_bins, weighted=self.weighted,
-            resident=isinstance(values, DeviceArray), tiled_bytes=tiled_bytes,
-            in_batches=isinstance(values, BatchedRows), exact=exact,
-        )  # fmt: skip
+        sizes = self.n_rows, self.n_features, self.most_bins
+        ways: dict[str, Any] = {
+            "weighted": self.weighted, "resident": isinstance(values, DeviceArray),
+            "tiled_bytes": tiled_bytes, "in_batches": isinstance(values, BatchedRows),
+            "exact": exact,
+        }  # fmt: skip
+        key = plan_set_up, device.caps.global_bytes, sizes, *ways.values()
+        known = shared(device)
+        if key not in known:
+            known[key] = plan_set_up(device, *sizes, **ways)
+        self.plan: SetUp = known[key]
         self._values, self.exact, self.rule = values, exact, rule
+        self._programs: dict[str, tuple[Program, int]] = {}
         self._check_memory()
         self.weights = device.empty(1, np.float32) if weight is None else device.upload(weight)
 
@@ -180,10 +188,12 @@ class Quantizer:
 
     def _program(self, code: str = "u8") -> tuple[Program, int]:
         """Return the program, and the number of elements that a work-item encodes."""
-        variant, program = build_variant_program(
-            self.device, "quantize", "auto", weighted=self.weighted, code=code
-        )
-        return program, variant.params["items"]
+        if code not in self._programs:
+            variant, program = build_variant_program(
+                self.device, "quantize", "auto", weighted=self.weighted, code=code
+            )
+            self._programs[code] = program, variant.params["items"]
+        return self._programs[code]
 
     # -- cuts ------------------------------------------------------------------------------
     def cuts(self) -> Cuts:

@@ -22,6 +22,7 @@ from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device.drivers.fallback import with_fallbacks
 from pyopencl_gbdt.device.run_ahead import clear_frames
 from pyopencl_gbdt.errors import DataError, ParameterError
+from pyopencl_gbdt.garbage import without_collector
 from pyopencl_gbdt.parameters.names import given_instead
 from pyopencl_gbdt.prediction.model import BEST_ITERATION
 from pyopencl_gbdt.training.concurrent_fits import ConcurrentFits
@@ -214,7 +215,8 @@ def _run(tasks: list[Task], callbacks: CallbackList) -> Log:
     """Train all folds, one round each in turn; return the metrics up to the best round."""
     with ExitStack() as stack:
         opened = Joining(tasks)
-        fits = [stack.enter_context(opened_fit(task, opened=opened)) for task in tasks]
+        with without_collector():  # it would look at the many objects of fits again and again
+            fits = [stack.enter_context(opened_fit(task, opened=opened)) for task in tasks]
         model = TrainingModel(fits, fits[0].n_rounds if fits else 0)
         try:
             return _rounds(model, fits, callbacks)

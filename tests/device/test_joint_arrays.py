@@ -7,7 +7,7 @@ import pytest
 
 from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.device.arena import Arena, joint_arrays, uploaded
-from pyopencl_gbdt.device.room import Room
+from pyopencl_gbdt.device.room import Room, lasting, shared
 from tests.conftest import TEST_DEVICE
 
 PLANNED = {
@@ -99,3 +99,32 @@ def test_arrays_of_several_jobs_lie_in_one_allocation():
         assert arrays["few"].get().tolist() == [number, 1, 2]
         assert arrays["zero"].get().tolist() == [0, 0]
         assert (arrays["many"].get() == number).all()
+
+
+def test_arrays_of_jobs_have_the_same_places():
+    """Small ones lie in what an allocation has to spare; the first job alone makes another."""
+    room, jobs = Room(2), []
+    for _ in range(3):
+        opened = open_device(TEST_DEVICE)
+        opened.room = room.job()
+        sizes = 100_000, 8, 100_000
+        jobs.append((opened, [lasting(opened, (size,), np.uint8) for size in sizes]))
+    own, other, late = (arrays for _, arrays in jobs)
+    taken = [opened.room.taken for opened, _ in jobs]
+    assert taken[0] == taken[1]
+    assert [number for number, *_ in taken[0]] == [0, 0, 1]
+    assert taken[2] == []
+    for (number, *_), one, two, three in zip(taken[0], own, other, late, strict=True):
+        assert two.place == (one.place[0], one.place[1] + room.steps[number])
+        assert three.place == (three, 0)
+
+
+def test_what_jobs_side_by_side_share():
+    opened = open_device(TEST_DEVICE)
+    shared(opened)["plan"] = 1
+    assert shared(opened) == {}  # there is one job
+    room = Room(2)
+    for _ in range(2):
+        opened.room = room.job()
+        shared(opened).setdefault("jobs", []).append(opened.room.number)
+    assert shared(opened) == {"jobs": [0, 1]}

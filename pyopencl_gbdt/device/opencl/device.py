@@ -7,7 +7,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -194,7 +194,7 @@ class OpenCLDevice(Device):
                 )  # fmt: skip
             self.copied(COPY, event, 2 * source.nbytes)
 
-    @property
+    @cached_property
     def alignment(self) -> int:
         return max(1, int(self.cl_device.mem_base_addr_align) // 8)  # the driver says bits
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from pyopencl_gbdt.data.files.whole_file import write_whole
 from pyopencl_gbdt.errors import MissingFileError, ModelFormatError
+from pyopencl_gbdt.garbage import without_collector
 from pyopencl_gbdt.messages import no_such_file
 from pyopencl_gbdt.model.ensemble import Ensemble
 from pyopencl_gbdt.model.formats.own_json import to_own_json
@@ -16,7 +17,7 @@ from pyopencl_gbdt.model.formats.registry import (
     formats_of_name,
     written_in,
 )
-from pyopencl_gbdt.model.formats.xgboost_reader import from_xgboost_json, without_collector
+from pyopencl_gbdt.model.formats.xgboost_reader import from_xgboost_json
 from pyopencl_gbdt.model.formats.xgboost_writer import lacks, to_xgboost_json
 
 __all__ = [

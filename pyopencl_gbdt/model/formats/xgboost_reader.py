@@ -6,16 +6,14 @@ the document becomes a ``ModelFormatError``.
 
 from __future__ import annotations
 
-import gc
 import json
 import math
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import numpy as np
 
 from pyopencl_gbdt.errors import ModelFormatError
+from pyopencl_gbdt.garbage import without_collector
 from pyopencl_gbdt.model.best_round import check_best_round
 from pyopencl_gbdt.model.ensemble import Ensemble, Score, weighted_trees
 from pyopencl_gbdt.model.formats.json_cursor import Cursor
@@ -55,21 +53,6 @@ NEWEST_KNOWN = [3, 4]
 _MOST_WITHOUT_TREES = 2**12
 
 _NUMBER = re.compile(r"-?[0-9]{1,400}(\.[0-9]{0,400})?([eE][-+]?[0-9]{1,9})?")
-
-
-@contextmanager
-def without_collector() -> Iterator[None]:
-    """Keep Python's garbage collector from looking for cycles: a parsed document has none.
-
-    With the millions of lists of a large model, it takes as long as parsing.
-    """
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 @without_collector()
