@@ -14,9 +14,9 @@ FN void gradient(
 </%def>
 
 ## The quanta g and h of a row, as `quantize_gradients` of `gradients` has them.
-<%def name="quanta(weighted)">\
+<%def name="quanta(weighted, margin='margins[row]', label='labels[row]')">\
         f32 own_g, own_h;
-        gradient(margins[row], labels[row], output, &own_g, &own_h);
+        gradient(${margin}, ${label}, output, &own_g, &own_h);
 % if weighted:
         const f32 weight = weights[row];
         i64 g = to_quanta(own_g, scale_g), h = to_quanta(own_h, scale_h);
@@ -33,4 +33,24 @@ FN void gradient(
         }
         h = h < 1 ? 1 : h;
 % endif
+</%def>
+
+## The loop over a group's rows begin .. end - 1 with their quanta g and h. Several rows are read before the first one is
+## used: the body does not wait for the memory of each. It sees what is `kept` of a row, as element k.
+<%def name="quanta_of_rows(wg_size, weighted, kept, value)">\
+<% together, name = 4 if wg_size > 1 else 1, kept.split()[-1] %>\
+    for (u32 at = begin + LOCAL_ID; at < end; at += ${together * wg_size}) {
+        f32 own_margins[${together}], own_labels[${together}];
+        ${kept}[${together}];
+        for (u32 k = 0; k < ${together}; k++) {
+            const u32 row = at + k * ${wg_size} < end ? at + k * ${wg_size} : at;
+            own_margins[k] = margins[row], own_labels[k] = labels[row], ${name}[k] = ${value};
+        }
+        for (u32 k = 0; k < ${together}; k++) {
+            const u32 row = at + k * ${wg_size};
+            if (row >= end) continue;
+${quanta(weighted, "own_margins[k]", "own_labels[k]")}\
+${caller.body()}\
+        }
+    }
 </%def>

@@ -40,7 +40,7 @@ ${codes.walk(categories)}\
             g += (i64)high[2 * row] * 4294967296;
             h += (i64)high[2 * row + 1] * 4294967296;
         }
-        if (h != 0) add_to_leaf(own, sums, fits, leaf, g, h); /* others do not count */
+        if (h != 0) add_to_leaf(own, sums, fits ? n_nodes : 0, leaf, g, h); /* others do not count */
     }
     BARRIER();
     add_own(own, sums, fits ? n_nodes : 0);

@@ -142,7 +142,7 @@ ${exponents.scale_exponents(wg_size, n_exponents)}\
             quanta_h = weigh(quanta_h, weights[row]);
             if (quanta_h < 1) quanta_h = 1;
 % endif
-            add_to_leaf(own, sums, fits, leaves[row], quanta_g, quanta_h);
+            add_to_leaf(own, sums, fits ? n_nodes : 0, leaves[row], quanta_g, quanta_h);
     </%self:each_gradient>
     BARRIER();
     add_own(own, sums, fits ? n_nodes : 0);

@@ -139,7 +139,7 @@ ${exponents.scale_exponents(wg_size, n_exponents)}\
         if (quanta_h < 1) quanta_h = 1;
 % endif
         const u32 leaf = leaves[row];
-        add_to_leaf(own, sums, fits, leaf, quanta_g, quanta_h);
+        add_to_leaf(own, sums, fits ? n_nodes : 0, leaf, quanta_g, quanta_h);
     </%sums:each_gradient>
     BARRIER();
     add_own(own, sums, fits ? n_nodes : 0);

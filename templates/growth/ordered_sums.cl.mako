@@ -36,20 +36,21 @@
 </%def>
 
 <%def name="words_of_sums(wg_size)">
+<% word = lambda k: f"4 * leaf + {k}" if wg_size == 1 else f"{k} * n_nodes + leaf" %>\
 /* A sum has two words, the low one first; `old` is the low word before. */
 FN u32 high_word(const i64 x, const u32 old) {
     const u32 low = (u32)x;
     return (u32)((u64)x >> 32) + (old + low < old ? 1u : 0u);
 }
 
-FN void add_local_sum(LOCAL u32* sum, const i64 x) {
+FN void add_local_sum(LOCAL u32* low, LOCAL u32* high, const i64 x) {
 % if wg_size == 1:
-    const u32 old = sum[0];
-    sum[0] = old + (u32)x;
-    sum[1] += high_word(x, old);
+    const u32 old = *low;
+    *low = old + (u32)x;
+    *high += high_word(x, old);
 % else:
-    const u32 high = high_word(x, atomic_add_local_u32(&sum[0], (u32)x));
-    if (high) atomic_add_local_u32(&sum[1], high);
+    const u32 more = high_word(x, atomic_add_local_u32(low, (u32)x));
+    if (more) atomic_add_local_u32(high, more);
 % endif
 }
 
@@ -59,11 +60,12 @@ FN void add_global_sum(GLOBAL u32* sum, const i64 x) {
     if (high) atomic_add_global_u32(&sum[1], high);
 }
 
-/* Add to a leaf's sums: to the group's own ones, if these fit local memory. */
-FN void add_to_leaf(LOCAL u32* own, GLOBAL u32* sums, const int fits, const u32 leaf, const i64 g, const i64 h) {
-    if (fits) {
-        add_local_sum(&own[4 * leaf], g);
-        add_local_sum(&own[4 * leaf + 2], h);
+/* Add to a leaf's sums: to the group's own ones, if n_nodes of them fit local memory; else it is 0. A work-item has a
+   leaf's words beside each other. In a group, each word of all leaves is an array: leaves then lie in all banks. */
+FN void add_to_leaf(LOCAL u32* own, GLOBAL u32* sums, const u32 n_nodes, const u32 leaf, const i64 g, const i64 h) {
+    if (n_nodes) {
+        add_local_sum(&own[${word(0)}], &own[${word(1)}], g);
+        add_local_sum(&own[${word(2)}], &own[${word(3)}], h);
     } else {
         add_global_sum(&sums[4 * (u64)leaf], g);
         add_global_sum(&sums[4 * (u64)leaf + 2], h);
@@ -72,8 +74,11 @@ FN void add_to_leaf(LOCAL u32* own, GLOBAL u32* sums, const int fits, const u32 
 
 /* Add a group's own sums to those of all. */
 FN void add_own(LOCAL const u32* own, GLOBAL u32* sums, const u32 n_nodes) {
-    for (u32 i = LOCAL_ID; i < 2 * n_nodes; i += ${wg_size})
-        add_global_sum(&sums[2 * i], (i64)((u64)own[2 * i + 1] << 32 | own[2 * i]));
+    for (u32 leaf = LOCAL_ID; leaf < n_nodes; leaf += ${wg_size}) {
+        GLOBAL u32* sum = sums + 4 * (u64)leaf;
+        add_global_sum(sum, (i64)((u64)own[${word(1)}] << 32 | own[${word(0)}]));
+        add_global_sum(sum + 2, (i64)((u64)own[${word(3)}] << 32 | own[${word(2)}]));
+    }
 }
 
 /* A leaf without rows has weight 0, within its bounds. */

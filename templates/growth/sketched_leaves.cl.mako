@@ -121,27 +121,27 @@ KERNEL(${wg_size}) sum_places(
     const i32 scale_g = scale[tree].g, scale_h = scale[tree].h;
     margins += (u64)output * n_rows, labels += output * label_stride;
 % else:
-    quanta += (u64)tree * n_rows;
-    high += wide ? (u64)tree * n_rows : 0;
+    quanta += (u64)tree * n_rows, high += wide ? (u64)tree * n_rows : 0;
 % endif
     for (u32 i = LOCAL_ID; i < (fits ? 4 * n_places : 0); i += ${wg_size}) own[i] = 0;
     BARRIER();
     const u32 begin = (u32)((u64)n_rows * GROUP_ID / N_GROUPS);
     const u32 end = (u32)((u64)n_rows * (GROUP_ID + 1) / N_GROUPS);
-    for (u32 row = begin + LOCAL_ID; row < end; row += ${wg_size}) {
 % if loss:
-${losses.quanta(weighted)}\
+<%losses:quanta_of_rows wg_size="${wg_size}" weighted="${weighted}" kept="u32 places" value="leaf_places[row]">
+            if (h != 0) add_to_leaf(own, place_sums, fits ? n_places : 0, places[k], g, h); /* others do not count */
+</%losses:quanta_of_rows>\
 % else:
+    for (u32 row = begin + LOCAL_ID; row < end; row += ${wg_size}) {
         const i32x2 low = quanta[row];
         i64 g = low.x, h = low.y;
         if (wide) {
             const i32x2 more = high[row];
-            g += (i64)more.x * 4294967296;
-            h += (i64)more.y * 4294967296;
+            g += (i64)more.x * 4294967296, h += (i64)more.y * 4294967296;
         }
-% endif
-        if (h != 0) add_to_leaf(own, place_sums, fits, leaf_places[row], g, h); /* others do not count */
+        if (h != 0) add_to_leaf(own, place_sums, fits ? n_places : 0, leaf_places[row], g, h);
     }
+% endif
     BARRIER();
     add_own(own, place_sums, fits ? n_places : 0);
 }
@@ -246,5 +246,5 @@ KERNEL(${wg_size}) read_values(
 }
 
 ${outputs.add_leaves(
-    wg_size, "const u32 most_places, GLOBAL const u32* RESTRICT leaf_places, GLOBAL const f32* RESTRICT place_values",
-    "place_values[(u64)(tree / n_parallel) * most_places + leaf_places[(u64)(tree % n_parallel) * n_rows + row]]")}
+    wg_size, rows=4 if wg_size > 1 else 1, arrays="const u32 most_places, GLOBAL const u32* RESTRICT leaf_places, GLOBAL const f32* RESTRICT place_values",
+    value="place_values[(u64)(tree / n_parallel) * most_places + leaf_places[(u64)(tree % n_parallel) * n_rows + row]]")}
