@@ -22,6 +22,8 @@ import pytest
 #: Folders in which a test's cases are all combinations of several parameters. A module elsewhere
 #: says ``ONCE_EACH = True``.
 _ONCE_EACH = {"primitives", "steps", "objectives"}
+#: The names and values of the parameters of each case of a test.
+Values = dict[pytest.Item, list[tuple[str, str]]]
 
 
 def _has_combinations(item: pytest.Item) -> bool:
@@ -38,34 +40,35 @@ def _values(item: pytest.Item) -> list[tuple[str, str]]:
 
 def _variant(item: pytest.Item) -> str | None:
     """Return a case's variant of a kernel, if it has one."""
-    return dict(_values(item)).get("variant")
+    params = getattr(getattr(item, "callspec", None), "params", {})
+    return repr(params["variant"]) if "variant" in params else None
 
 
-def _mark_repeats(cases: list[pytest.Item]) -> None:
+def _mark_repeats(values: Values) -> None:
     """Mark cases of which every parameter's value occurs in an earlier case."""
     known: set[tuple[str, str]] = set()
-    for item in cases:
-        own = set(_values(item))
+    for item, pairs in values.items():
+        own = set(pairs)
         if len(own) > 1 and own <= known:
             item.add_marker("thorough")
         known |= own
 
 
-def _mark_exhaustive(cases: list[pytest.Item]) -> None:
+def _mark_exhaustive(values: Values) -> None:
     """Mark thorough cases of which every pair of values occurs in another case.
 
     In a mixed order, as fewer cases have all pairs than where one parameter changes at a time.
     """
     known: set[tuple[tuple[str, str], ...]] = set()
     order = sorted(
-        cases,
+        values,
         key=lambda item: (
             item.get_closest_marker("thorough") is not None,
             zlib.crc32(item.nodeid.encode()),
         ),
     )
     for item in order:
-        pairs = set(itertools.combinations(_values(item), 2))
+        pairs = set(itertools.combinations(values[item], 2))
         if pairs and pairs <= known and item.get_closest_marker("thorough"):
             item.add_marker("exhaustive")
         known |= pairs
@@ -110,8 +113,9 @@ def mark_cases(items: list[pytest.Item]) -> None:
         tests[item.nodeid.partition("[")[0]].append(item)
     for cases in tests.values():
         combined = _has_combinations(cases[0])
+        values = {item: _values(item) for item in cases} if combined else {}
         if combined:
-            _mark_repeats(cases)
+            _mark_repeats(values)
         name = getattr(cases[0], "originalname", "")
         rule = getattr(getattr(cases[0], "module", None), "THOROUGH", {}).get(name)
         for item in cases if rule is not None else []:
@@ -119,5 +123,5 @@ def mark_cases(items: list[pytest.Item]) -> None:
                 item.add_marker("thorough")
         _leave_few(cases)
         if combined:
-            _mark_exhaustive(cases)
+            _mark_exhaustive(values)
         _leave_more(cases)

@@ -20,7 +20,7 @@ from tests.portability import arm, drivers, offline, targets, timed
 from tests.portability.chroot import Chroot, chroot_of
 from tests.portability.debian import DebianError
 from tests.portability.matrix import Compiled, compile_all
-from tests.portability.runtimes import ROOT, SETTINGS, Outcome, run_setting, run_suite
+from tests.portability.runtimes import ROOT, SETTINGS, Outcome, Setting, run_setting, run_suite
 from tests.portability.tables import PAGES as OF_MAKERS
 from tests.portability.tables import outcome_table, renewed_page
 
@@ -77,13 +77,18 @@ def _chips_of(row: str, named: list[str], every: bool) -> list[targets.Target]:
     return [t for t in chips if every or not t.on_request]
 
 
+def settings_of(row: str, whole: bool) -> list[Setting]:
+    """Return the settings of a row, those that run on request if it is to be whole."""
+    return [own for own in SETTINGS if own.row == row and (whole or not own.on_request)]
+
+
 def _works(
     rows: list[str], named: list[str], every: bool, whole: bool, results: Results
 ) -> list[tuple[int, Work]]:
     """Return what rows run, and about how long: what is long at the end would leave cores idle."""
     works: list[tuple[int, Work]] = []
     for row in rows:
-        for setting in [setting for setting in SETTINGS if setting.row == row]:
+        for setting in settings_of(row, whole):
             works.append((setting.seconds, lambda s=setting: run_setting(s, whole=whole)))
         works += [(_LONG, lambda t=t: arm.run(t)) for t in arm.TRIALS if row == arm.ROW]
         chips = _chips_of(row, named, every)
@@ -127,7 +132,9 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--strict", action="store_true", help="what is skipped is a failure")
     parser.add_argument("--every", action="store_true", help="all programs for all chips")
     parser.add_argument(
-        "--whole", action="store_true", help="trainings of runtimes whose kernels others show, too"
+        "--whole",
+        action="store_true",
+        help="trainings of runtimes whose kernels others show, and sub-groups of 64, too",
     )
     parser.add_argument(
         "--chips", nargs="+", default=[], metavar="CHIP", help="those of the rows, such as gfx942"

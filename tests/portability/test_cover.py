@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from pyopencl_gbdt.device.capabilities import HOST_CORES
+from tests.portability import __main__ as matrix
 from tests.portability import cover, exercise, runtimes, targets, timed, trainings
 from tests.portability.many_tasks import of_several_units, small_tasks
 from tests.portability.null_device import NullDevice
@@ -120,6 +121,13 @@ def test_a_setting_runs_whole_where_it_is_asked_to(whole, monkeypatch):
         setting = runtimes.Setting("pocl", "x", "pocl", optimised=optimised)
         assert runtimes.run_setting(setting, whole=whole).state == "ok"
     assert asked == [(whole, False), (whole, True)]
+
+
+def test_sub_groups_of_64_run_with_whole_alone():
+    widths = [
+        {own.sub_group for own in matrix.settings_of("intel-cpu", whole)} for whole in (False, True)
+    ]
+    assert widths == [{0, 8, 32}, {0, 8, 32, 64}]
 
 
 def test_the_seconds_of_commands_are_the_processors():
