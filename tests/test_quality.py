@@ -52,6 +52,7 @@ def test_higgs7k(n_splits, n_rounds):
     assert lower_bound(np.array(differences)) > -0.005
 
 
+@pytest.mark.thorough
 @SPLITS
 def test_computer_hardware(n_splits, n_rounds):
     lines = (Path(__file__).parents[1] / "bench" / "data" / "machine.data").read_text().split()

@@ -297,6 +297,7 @@ def test_every_histogram_variant(name, histogram):
     assert digest(name, device=TEST_DEVICE, histogram=histogram) == EXPECTED[name]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("size", [32, 64, 256])
 def test_three_work_group_sizes(size):
     for histogram in ("auto", "local_atomic"):

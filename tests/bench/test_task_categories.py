@@ -81,6 +81,7 @@ def test_libraries_get_categories():
         assert errors[0] < errors[1] / 2, name
 
 
+@pytest.mark.thorough
 def test_the_whole(tmp_path, monkeypatch):
     monkeypatch.setattr(bench_tasks, "installed", lambda: ["ours"])
     page, file = tmp_path / "page.md", tmp_path / "a.json"

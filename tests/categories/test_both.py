@@ -61,7 +61,7 @@ def splits(ensemble):
     ]
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("way", WAYS)
 def test_the_twin_takes_the_better_split(way):
     more = {"permutation_count": 1, "max_ctr_complexity": 1, "base_score": 0.5, **WAYS[way]}

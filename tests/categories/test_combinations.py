@@ -181,6 +181,7 @@ def test_values_on_the_host_train_the_same(model, monkeypatch):
     assert to_json(found.ensemble) == to_json(model.ensemble)
 
 
+@pytest.mark.thorough
 def test_variants_find_the_same(model):
     other = train({**PARAMS, "work_group_size": 64}, rows_of(*crossed()), 14)
     assert to_json(other.ensemble) == to_json(model.ensemble)

@@ -47,7 +47,7 @@ def test_kernels_are_their_twin(device, n_rows, n_levels, n_targets):
             assert_same_bits(means_of(made, column, n_levels), wanted)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("weight", [1, 8, 1000])
 def test_walks_along_orders_give_the_codes_of_the_means(device, weight):
     n_rows = 900

@@ -51,6 +51,7 @@ def fake(monkeypatch):
     return be
 
 
+@pytest.mark.thorough
 def test_a_real_device(tmp_path, capsys):
     saved, page = tmp_path / "a.json", tmp_path / "a.html"
     assert main([*ARGUMENTS, "--json", str(saved), "--html", str(page)]) == 0

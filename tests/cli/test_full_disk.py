@@ -66,6 +66,7 @@ def test_a_device_that_is_full(tmp_path: Path, capsys) -> None:
     assert f"error: {FULL}: cannot be written (No space left" in capsys.readouterr().err
 
 
+@pytest.mark.thorough
 @needs_full
 def test_standard_output_on_a_full_disk(tmp_path: Path) -> None:
     given = save(tmp_path / "a.json", make_document(make_result("a:0")))

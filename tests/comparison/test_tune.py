@@ -292,6 +292,7 @@ def test_the_time_is_limited(capsys, clock):
     assert "--limit 0: expected more than 0 and at most 1440; raise it" in capsys.readouterr().err
 
 
+@pytest.mark.thorough
 def test_contests_time_every_tuned_kernel():
     caps = find(TEST_DEVICE).caps
     found = tuning_fits.contests(caps, ALL_DATA)

@@ -138,6 +138,7 @@ def test_nulls_leave_the_types_of_columns(theirs, name):
                 assert library.DMatrix(rows.lazy()).feature_types == ["int", "i", "float"]
 
 
+@pytest.mark.thorough
 def test_trees_of_one_leaf_and_exact_search_without_limit(theirs):
     x = np.random.default_rng(0).normal(size=(100, 3))
     y = x[:, 0] * x[:, 1] + 1

@@ -191,6 +191,7 @@ def test_raw_scores_of_classes_differ_as_documented():
         assert np.allclose(booster.predict(rows[:1])[0], np.exp(shares), atol=1e-5)
 
 
+@pytest.mark.thorough
 def test_penalties_of_linear_leaves_have_the_scale_of_hessians():
     given = {**QUIET, "objective": "poisson", "num_leaves": 2, "linear_tree": True,
              "linear_lambda": 300.0, "learning_rate": 0.5}  # fmt: skip
@@ -217,7 +218,7 @@ def tree_of(lib, params, rows, y):
     return gains, leaves
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "params",
     [
@@ -239,6 +240,7 @@ def test_leaves_are_smoothed_alike(params):
         assert np.allclose(leaves, their_leaves, rtol=1e-3, atol=1e-4)
 
 
+@pytest.mark.thorough
 def test_leaves_of_sets_are_smoothed_alike():
     """LightGBM takes a node's gain at its weight at such splits; here it is smoothed once more."""
     rows = X.copy()

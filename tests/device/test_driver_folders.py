@@ -77,6 +77,7 @@ def test_a_home_that_is_absent(everybodys):
     assert folder == everybodys / f"pyopencl_gbdt-{strangers.STRANGER}" / "pocl"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "options", [pytest.param("ro,size=1m", marks=pytest.mark.thorough), "size=64k"]
 )
@@ -135,6 +136,7 @@ def test_a_home_that_works_is_used(tmp_path):
     assert ran_in(done) == home / ".cache" / "pocl" / "kcache"
 
 
+@pytest.mark.thorough
 # -- what the user set -------------------------------------------------------------------------
 def test_a_folder_that_the_user_named_and_pocl_cannot_write_is_named_in_the_error(everybodys):
     places = {"TMPDIR": str(everybodys), "POCL_CACHE_DIR": "/proc/pocl"}

@@ -111,6 +111,7 @@ def test_a_compiler_that_hangs_is_ended_and_tried_again_another_time(monkeypatch
     assert "takes more than" in said
 
 
+@pytest.mark.thorough
 def test_a_real_device_is_measured_in_the_helper(device, monkeypatch):
     """As if nobody had run the tests on its driver."""
     usual = discovery.faults.apply

@@ -75,6 +75,7 @@ assert np.isfinite(model.predict(X, device=device)).all()  # and the parent goes
     assert lines_of(code) == [*["refused"] * 3, "status 0"] * 4 + ["worked", "status 0"]
 
 
+@pytest.mark.thorough
 def test_listing_the_devices_starts_the_drivers_threads():
     assert lines_of("devices()\nin_child(fit)") == ["refused", "status 0"]
 

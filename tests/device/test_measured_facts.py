@@ -196,6 +196,7 @@ def test_a_device_tells_what_was_measured_of_it(folder):
     assert said in info.describe().splitlines()
 
 
+@pytest.mark.thorough
 # -- grids ---------------------------------------------------------------------------------------
 @pytest.mark.parametrize("kernels", ["baseline", pytest.param("", marks=pytest.mark.thorough)])
 def test_no_bit_depends_on_the_number_of_compute_units(monkeypatch, kernels, device):

@@ -47,6 +47,7 @@ def test_look_back_that_passes_its_trial_is_used_from_then_on(stranger):
     assert selftest.variants_on_trial(measured_facts.applied(stranger.caps)) == []
 
 
+@pytest.mark.thorough
 def test_look_back_that_fails_its_trial_is_not_used(stranger, monkeypatch):
     right = selftest.scan
 

@@ -93,6 +93,7 @@ def test_a_value_that_does_not_go_with_an_explicit_one_is_left_out(trial, given)
     assert {name: found[name] for name in given} == given
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "given", [{"tree_method": "exact"}, {"multi_strategy": "multi_output_tree"}]
 )

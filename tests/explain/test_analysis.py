@@ -128,6 +128,7 @@ def test_wrong_input():
         analyze("m.json", rows, target_of("numbers"))
 
 
+@pytest.mark.thorough
 def test_all_kinds_can_be_analyzed():
     for kind in (*WITH_LEVELS, "symmetric", "leaf-wise", "picked classes"):
         model, data = trained(kind, 2)

@@ -59,7 +59,7 @@ CASES = {
 }
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("case", CASES)
 def test_another_policy_is_a_class(case):
     X, y = problem()
@@ -83,7 +83,7 @@ SEVERAL = {
 }
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.more(2)
 @pytest.mark.parametrize("case", SEVERAL)
 def test_several_leaves_a_step_grow_the_same_trees(case):

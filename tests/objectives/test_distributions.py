@@ -217,7 +217,7 @@ def test_losses_far_from_the_mean_are_finite_and_metrics_are_refused():
         train(PARAMS, data, eval_metric="nll")
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", [*NAMES, "crps"])
 def test_kernels_of_metrics_are_the_twin(device, name):
     metric = crps if name == "crps" else nll

@@ -59,6 +59,7 @@ def test_pairs(device, variant, rng):
             assert_same_bits(got, twin.scan(values, inclusive=inclusive), f"{n} pairs")
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("dtype", "op"), [(np.int32, "sum"), (np.int64, "max"), (np.float32, "min"), (PAIRS, "sum")]
 )

@@ -93,6 +93,7 @@ def test_pairs(device, variant, rng):
         assert_same_bits(got, twin.segmented_scan(values, heads), f"{n} pairs")
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("dtype", "op"), [(np.int32, "sum"), (np.int64, "max"), (np.float32, "min")]
 )

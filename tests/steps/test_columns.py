@@ -181,6 +181,7 @@ def test_several_trees_at_a_time(device, rng, wg):
     Trees(device, rng, wg, MIXED, [CHUNK, 101, 300, 2], depth=2, trees=3).check(rng)
 
 
+@pytest.mark.few(1)
 def test_picked_leaves(device, rng, wg):
     """One leaf of a tree splits, at any depth; a tree may have none."""
     trees = Trees(device, rng, wg, MIXED, [150, 80], depth=2, trees=3,

@@ -151,10 +151,12 @@ def test_several_trees_at_a_time(device, rng, wg):
     assert check(device, rng, MIXED, [300], depth=0, work_group_size=wg) == 1
 
 
+@pytest.mark.few(1)
 def test_nothing_is_missing(device, rng, wg):
     assert check(device, rng, WHOLE, [300, 1, 40, 2, 7, 150], work_group_size=wg) >= 4
 
 
+@pytest.mark.few(1)
 def test_monotone_constraints_and_bounded_weights(device, rng, wg):
     counts, found = [300, 40, 90, 150, 60, 120], 0
     for params in RULES[:3]:
@@ -167,6 +169,7 @@ def test_monotone_constraints_and_bounded_weights(device, rng, wg):
     assert found > 2
 
 
+@pytest.mark.few(1)
 def test_masks(device, rng, wg):
     layout = make_layout([4] * 40, [True] * 40)  # more than a word of bits
     allowed = rng.random((5, 40)) < 0.2

@@ -212,6 +212,7 @@ def test_splits_of_several_trees(device, rng, wg):
     assert check(device, rng, MIXED, counts, depth=2, trees=trees, work_group_size=wg)
 
 
+@pytest.mark.few(1)
 def test_constraints_and_masks(device, rng, wg):
     bounds = [(-0.1, 0.2), (-1e30, 1e30), (-3, 0), (0, 0.5)]
     counts, monotone = [300, 40, 90, 150], np.uint32([0, 1, 2, 0, 1])
@@ -225,6 +226,7 @@ def test_constraints_and_masks(device, rng, wg):
     assert found == 4
 
 
+@pytest.mark.few(1)
 def test_values_over_many_stretches(device, rng, wg):
     """A value goes on in stretches where a node has no entry of it, or none at all."""
     long = make_layout([2, 2], [False, True])

@@ -52,7 +52,7 @@ def _gpu(monkeypatch):
     monkeypatch.setattr(histogram_plan, "_LEAST_PAIRED", 0)
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.usefixtures("_gpu")
 @pytest.mark.parametrize("case", CASES)
 def test_the_model_is_that_of_plain_codes(monkeypatch, case):

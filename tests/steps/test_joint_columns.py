@@ -112,7 +112,7 @@ def test_joint_codes_are_those_of_the_twin(case):
         assert (codes == twin.joint_codes(plain[members].T, sizes[members])).all()
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.usefixtures("_whole")
 @pytest.mark.parametrize(("case", "rows"), [*((case, 200) for case in CASES), ("gaps", 1)])
 def test_the_model_is_that_of_plain_codes(monkeypatch, case, rows):

@@ -115,6 +115,7 @@ def expected_decisions(nodes, chosen, params):
     return finished
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("few", [False, True])
 def test_decide(device, rng, wg, few, monkeypatch):
     """Splits that ``split`` compared, or few enough to be compared here."""

@@ -33,6 +33,7 @@ def test_equals_the_host(device, variant, force, rng, name):
         assert_same_bits(there.get(), objective.to_prediction(margins))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["binary:logistic", "multi:softprob"])
 def test_predictions_are_the_same(monkeypatch, rng, name):
     X = rng.normal(size=(300, 4)).astype(np.float32)

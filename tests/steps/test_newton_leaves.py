@@ -120,6 +120,7 @@ def check(device, rng, wg, n, *, loss, weighted, outputs=1, parallel=1):
         assert not arena[name].get().any()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("loss", ["binary:logistic", "count:poisson"])
 @pytest.mark.parametrize("cells", [512, 4])
 def test_equals_twin(device, variant, force, rng, wg, loss, cells):

@@ -45,6 +45,7 @@ def check(device, names, y, prediction, offsets, of_query=None, wg=0, given=None
     return values
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("names", [GRADED, BINARY], ids=["graded", "binary"])
 def test_sizes(device, rng, wg, names):
     for sizes in ([1], [wg + 1], [1, 2, 70, wg, 3], rng.integers(1, 40, 100), [3000, 3, 700]):

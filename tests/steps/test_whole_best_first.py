@@ -81,6 +81,7 @@ def test_the_model_is_that_of_steps(expected, case):
     assert to_xgboost_json(model.ensemble) == expected[case]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("groups", [1, 33])
 def test_any_number_of_groups_grows_the_same(expected, monkeypatch, groups):
     monkeypatch.setattr(WholeBestFirst, "groups", groups)

@@ -133,7 +133,7 @@ def test_the_twins_model(case, weighted, pretence):
     assert_same_bits(margins, predict(twin, data.values), "margins")
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("n_levels", [5, 200, 1000, 60_000])
 @pytest.mark.parametrize("pretence", DEVICES)
 def test_numbers_of_levels(n_levels, pretence):

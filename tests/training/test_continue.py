@@ -29,7 +29,7 @@ def text_of(model):
     return to_xgboost_json(model.ensemble)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("weight", [None, WEIGHT], ids=["plain", "weighted"])
 @pytest.mark.parametrize("objective", LABELS)
 def test_ten_rounds_and_ten_are_twenty(objective, weight, tmp_path):

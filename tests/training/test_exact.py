@@ -46,7 +46,7 @@ def assert_law(data, **params):
     assert model_of(data, tree_method="exact", **params) == model_of(data, max_bin=2000, **params)
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.more(10)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ WALKED: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", WALKED)
 def test_walks_along_columns_grow_the_same_trees(name, monkeypatch):
     label = LABELS["number"].copy()
@@ -181,6 +181,7 @@ INTERLEAVED = {
 }  # fmt: skip
 
 
+@pytest.mark.few(1)
 @pytest.mark.more(2)
 @pytest.mark.parametrize(
     "name",

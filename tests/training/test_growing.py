@@ -88,7 +88,7 @@ def usual_bytes(case):
     return bytes_of(*problem(case))
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.more(6)
 @pytest.mark.parametrize("case", CASES)
 def test_the_twins_model(case):
@@ -185,7 +185,7 @@ def test_columns_are_drawn_in_three_stages():
     assert np.mean(heavy) > 3.5
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("weighted", [False, pytest.param(True, marks=pytest.mark.thorough)])
 @pytest.mark.parametrize("n_features", [1, 65, 300])
 def test_columns_of_many_features(n_features, weighted):

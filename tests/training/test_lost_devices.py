@@ -40,6 +40,7 @@ def trained(device, folder, callbacks=()):
     return to_json(train(params, rows(), ROUNDS, callbacks=[saver, *callbacks]).ensemble)
 
 
+@pytest.mark.few(1)
 @pytest.mark.skipif(find(TEST_DEVICE).caps.api != "opencl", reason="an error of OpenCL's queues")
 @pytest.mark.parametrize("victim", [0, 2])
 def test_a_driver_that_fails(monkeypatch, tmp_path, victim):

@@ -67,7 +67,7 @@ def usual(case):
     return text(*problem(case))
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.more(5)
 @pytest.mark.parametrize("case", CASES)
 def test_the_twins_model(case):
@@ -77,7 +77,7 @@ def test_the_twins_model(case):
     assert text({**params, "leaf_estimation_iterations": 1}, label, weight) != twin
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("case", ["logistic", "leaf by leaf", "sampled", "classes"])
 def test_pages_that_take_turns(monkeypatch, copied, case):  # noqa: F811
     params, label, weighted = CASES[case]
@@ -103,6 +103,7 @@ def test_several_devices(case):
     teams.check(params, label, weights=[3, 1, 2], names=[TEST_DEVICE] * 3, weight=weight)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("case", ["logistic", "counts"])
 def test_tiles(case):
     params, label, weight = problem(case)
@@ -114,7 +115,7 @@ def categories(n_levels):
     return np.column_stack([X, column]).astype(np.float32)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "params",
     [

@@ -26,7 +26,7 @@ ONCE_EACH = True
 ORDERED = {"boosting_type": "ordered", "n_estimators": 3, "max_depth": 3, "max_bin": 32}
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("objective", [SQUARED, LOGISTIC, "count:poisson"])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("policy", ["depthwise", "symmetric", "lossguide"])
@@ -43,7 +43,7 @@ def test_numbers_of_rows(n):
     check(X, score, None, **ORDERED, min_child_weight=0)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.more(3)
 @pytest.mark.parametrize(
     "params",
@@ -77,7 +77,7 @@ def compare(data, params, **given):
     return got
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["classes", "targets", "sets"])
 @pytest.mark.parametrize("policy", ["depthwise", "lossguide"])
 def test_outputs_and_categories(kind, policy):

@@ -65,7 +65,7 @@ def usual_bytes(case):
     return bytes_of(*problem(case))
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("case", CASES)
 def test_the_twins_model(case):
     params, *data = problem(case)

@@ -34,7 +34,7 @@ def both(params, X, y, weight=None, **columns):
     return model
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.more(2)
 @pytest.mark.parametrize("growth", NOISY)
 def test_models_are_the_twins(growth):
@@ -47,7 +47,7 @@ def test_models_are_the_twins(growth):
     assert train(plain, Dataset(X, y)).ensemble.trees != model.ensemble.trees
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("growth", ["levels", "leaves", "symmetric"])
 def test_sets_of_categories(growth):
     X, y = problem(missing=0)

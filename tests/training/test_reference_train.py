@@ -51,7 +51,7 @@ def check(X, score, weight, **params):
     return want
 
 
-@pytest.mark.few(5)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("objective", [SQUARED, LOGISTIC])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("max_bin", [16, 256])
@@ -63,7 +63,7 @@ def test_depths_bins_and_weights(objective, weighted, max_bin, max_depth):
     assert all(tree.depth.max() == max_depth for tree in model.trees[:1])
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.more(6)
 @pytest.mark.parametrize("objective", [SQUARED, LOGISTIC])
 @pytest.mark.parametrize(

@@ -98,6 +98,7 @@ def test_checkpoints_resume_on_other_devices(alone, tmp_path):
     assert found[:2] == alone[:2]
 
 
+@pytest.mark.thorough
 def test_an_interrupted_training_leaves_nothing(monkeypatch):
     """Neither threads nor memory of a device, although the error is kept."""
     opened = []

@@ -66,7 +66,7 @@ def twin(params, y, weight=None):
     return train_reference(Parameters.from_dict(params), X, y, weight)
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 @pytest.mark.more(6)
 @pytest.mark.parametrize("kind", [*SKETCHED, *LATER])
 def test_bits_are_those_of_the_twin(kind):
@@ -77,7 +77,7 @@ def test_bits_are_those_of_the_twin(kind):
     assert found == twin(params, y, weight)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["weights", "high words", "classes", "forests"])
 def test_quanta_may_be_computed_again(monkeypatch, kind):
     """As on a device that hides latency: those of all outputs are not stored then."""
@@ -112,7 +112,7 @@ def test_bits_are_the_same_on_several_devices(kind):
     )
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.more(8)
 @pytest.mark.parametrize("kind", SHARED)
 def test_bits_are_the_same_in_pages_that_take_turns(monkeypatch, kind):
@@ -121,7 +121,7 @@ def test_bits_are_the_same_in_pages_that_take_turns(monkeypatch, kind):
     assert model_of(monkeypatch, 3, data, params) == to_json(gbdt.train(params, data).ensemble)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("n_sketches", [1, 3, 5])
 def test_any_number_of_sketches(n_sketches):
     y = np.concatenate([TARGETS, TARGETS[:, ::-1] ** 2], axis=1)

@@ -89,7 +89,7 @@ IN_PLACE = {
 }
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("case", "on_disk"),
     [

@@ -85,7 +85,7 @@ def test_the_twins_model(case, weighted, pretence):
     assert_same_bits(margins, predict(twin, data.values), "margins")
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("case", CASES)
 def test_a_level_has_one_set(case):
     for tree in wanted(case, weighted=False)[2].trees:
@@ -95,6 +95,7 @@ def test_a_level_has_one_set(case):
             assert tree.right_set(node).tolist() == tree.right_set(first).tolist()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("pretence", ["as it is", "gpu"])
 def test_many_levels(pretence):
     """Of 1500 levels only the first and the last in order are looked at."""

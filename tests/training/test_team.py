@@ -152,6 +152,7 @@ def test_devices_of_any_kind(names):
           names=names)  # fmt: skip
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("loss", ["binary:logistic", "reg:absoluteerror"])
 def test_exact_search(monkeypatch, loss):
     """By a bin for every distinct value, as long as there are bins enough."""

@@ -98,7 +98,7 @@ SCORES = [
 ]  # fmt: skip
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("params", "label"), SCORES, ids=[str(p) for p, _ in SCORES])
 def test_a_starting_score_for_each_output(params, label):
     ensemble = trained_as_its_twin(params, label)

@@ -41,6 +41,7 @@ def rows(label=Y):
     return Dataset(X, label, categorical_features=LEVELS)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("more", [{}, {"grow_policy": "lossguide", "max_leaves": 7}])
 def test_statistics_are_columns_of_the_twin(more):
     given = {
@@ -58,6 +59,7 @@ def test_statistics_are_columns_of_the_twin(more):
     assert set(np.flatnonzero(model.feature_importances())) > set(LEVELS)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("more", [{}, {"sketch": 2}])
 def test_trainings_with_statistics_resume_to_the_same_bytes(more, tmp_path):
     """Orders take turns, leaves have values of the next one, and pairs of columns are chosen."""
@@ -107,7 +109,7 @@ def twin_of(case):
     return params, train_reference(params, X, label, categorical_features=LEVELS)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.more(4)
 @pytest.mark.parametrize("case", CASES)
 def test_sets_are_those_of_the_twin(case):
@@ -117,6 +119,7 @@ def test_sets_are_those_of_the_twin(case):
     assert any((tree.split_kind == CATEGORY_SPLIT).any() for tree in found.trees)
 
 
+@pytest.mark.thorough
 @pytest.mark.few(1)
 @pytest.mark.more(3)
 @pytest.mark.parametrize("pretence", ["gpu", "baseline"])
