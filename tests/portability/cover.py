@@ -17,6 +17,7 @@ from tests.portability.null_device import Built
 Fact = tuple[object, ...]
 T = TypeVar("T")
 _BARRIER = re.compile(r"(?<!#define )\bBARRIER\(\)")
+_SUM_IN_MEMORY = re.compile(r"(?<!#define )(?<!FN void )\batomic_add_global_i64\(")
 
 
 def shown(built: Built, kernels: Iterable[str] | None = None) -> set[Fact]:
@@ -40,6 +41,11 @@ def bound(programs: Iterable[Built]) -> set[Fact]:
     return {fact for one in programs for fact in shown(one, one.bound)}
 
 
+def accesses(programs: Iterable[Built]) -> set[Fact]:
+    """Return the same without the arithmetic of losses, which reads and writes no memory."""
+    return {fact for fact in bound(programs) if not (isinstance(fact[2], str) and ";" in fact[2])}
+
+
 def with_barriers(programs: Iterable[Built]) -> set[Fact]:
     """Return the kernels with arguments whose programs have barriers.
 
@@ -50,6 +56,20 @@ def with_barriers(programs: Iterable[Built]) -> set[Fact]:
         (one.template, one.wg_size, name)
         for one in programs
         if _BARRIER.search(one.source("opencl"))
+        for name in one.bound
+    }
+
+
+def with_sums_in_memory(programs: Iterable[Built]) -> set[Fact]:
+    """Return the kernels with arguments whose programs add to sums of 64 bits in global memory.
+
+    A device without 64-bit atomics adds to the words of a sum. Its other programs are those of
+    GPUs.
+    """
+    return {
+        (one.template, one.wg_size, name)
+        for one in programs
+        if _SUM_IN_MEMORY.search(one.source("opencl"))
         for name in one.bound
     }
 

@@ -71,8 +71,11 @@ PREDICTED = (*EVERY_HISTOGRAM, "symmetric")
 #: A name, and the result with what it has to be.
 Check = tuple[str, Any]
 #: What ``--part`` runs: ``widths`` is what a sub-group's size can change, but for trainings one of
-#: each kind; ``half`` is every second one of ``training``.
-PARTS = ("all", "widths", "training", "half", "fits", "programs", "known")
+#: each kind; ``half`` is every second one of ``training``; ``sums`` those of ``fits`` that add to
+#: sums in global memory.
+PARTS = ("all", "widths", "training", "half", "fits", "sums", "programs", "known")
+#: What counts of the trainings of a part that is not to be whole.
+_COUNTED = {"widths": cover.with_barriers, "sums": cover.with_sums_in_memory}
 Scanned = Sequence[tuple[type, str]]
 
 
@@ -149,11 +152,12 @@ def training_checks(
     """Yield a check of models, for some of them of every histogram variant, and of predictions.
 
     Unless they are to be whole, trainings are left out whose kernels, with their options, others
-    have too.
+    have too. A simulator, which looks at accesses, need not see the arithmetic of every loss.
     """
     some = trainings.trainings(size, device.caps, names)
     if not whole:
-        some = trainings.fewest(size, device.caps, some)
+        counts = cover.accesses if size == "tiny" else cover.bound
+        some = trainings.fewest(size, device.caps, some, counts)
     codes: dict[tuple[Any, ...], Any] = {}  # most trainings have the same values
     for name, ways in itertools.groupby(some, key=lambda training: training.name):
         p = problem(size, name, device.caps.kind)
@@ -300,8 +304,8 @@ def checks_of(device: Device, size: str, part: str, whole: bool) -> list[Iterato
     if part in ("programs", "known"):
         return [program_checks(device) if part == "programs" else known_checks(device)]
     narrow = part == "widths" and not whole
-    if part in ("fits", "widths"):
-        checks = [fit_checks(device, size, cover.with_barriers if narrow else None)]
+    if part in ("fits", *_COUNTED):
+        checks = [fit_checks(device, size, None if whole else _COUNTED.get(part))]
     else:
         names = trainings.HALF if part == "half" else trainings.NAMES
         checks = [training_checks(device, size, names, whole)]

@@ -8,6 +8,8 @@ from dataclasses import replace
 import pytest
 
 from pyopencl_gbdt.device.capabilities import HOST_CORES
+from pyopencl_gbdt.device.limited_device import PRETENCES
+from tests.device.plausible import few
 from tests.portability import __main__ as matrix
 from tests.portability import cover, exercise, runtimes, targets, timed, trainings
 from tests.portability.many_tasks import of_several_units, small_tasks
@@ -48,6 +50,18 @@ def test_fewer_trainings_bind_every_kernel_with_every_option(size, device, names
     assert len(few) <= 0.75 * len(every)
 
 
+def test_the_arithmetic_of_a_loss_is_no_access():
+    device = NullDevice(GPU)
+    params = {name: value for name, value in few("gradients")[0].items() if name != "wg_size"}
+    for loss in ("g = margin;\n    h = 1.0f;", "g = label;"):
+        program = device.build("gradients", wg_size=64, **{**params, "loss": loss})
+        program.built.bound |= set(program.built.kernels)
+    found = [cover.accesses([one]) for one in device.built.values()]
+    assert len(found) == 2
+    assert found[0] == found[1]
+    assert found[0] < cover.bound(device.built.values())
+
+
 def test_one_training_of_a_kind_binds_every_kernel_with_barriers():
     every = trainings.of_kinds(GPU)
     few = trainings.fewest("full", GPU, every, cover.with_barriers)
@@ -61,6 +75,25 @@ def test_one_training_of_a_kind_binds_every_kernel_with_barriers():
 
     assert bound(few) == bound(every)
     assert len(few) < len(every)
+
+
+def test_trainings_that_add_to_sums_in_memory_bind_every_program_of_the_baseline_alone():
+    def programs(chosen, caps):
+        return {
+            (built.template, built.wg_size, *sorted(map(str, built.params.items())))
+            for one in chosen
+            for built in trainings.on_paper("tiny", one, caps)
+            if built.bound
+        }
+
+    caps = PRETENCES["baseline"](GPU)
+    every = trainings.of_kinds(caps)
+    some = trainings.fewest("tiny", caps, every, cover.with_sums_in_memory)
+    alone = programs(every, caps) - programs(trainings.trainings("tiny", GPU), GPU)
+    assert {template for template, *_ in alone} <= {
+        template for template, *_ in programs(some, caps) & alone
+    }
+    assert 2 <= len(some) < len(every)
 
 
 def test_what_is_scanned_for_a_width_has_all_kernels_with_barriers():
