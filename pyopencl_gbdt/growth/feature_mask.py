@@ -35,17 +35,27 @@ def column_weights(arena: Arena, features: FitFeatures) -> None:
 
 
 class FeatureMask:
-    """Fills ``allowed``, a bit a feature and node; for fits that do not let nodes have them all."""
+    """Fills ``allowed``, a bit a feature and node; for fits that do not let nodes have them all.
 
-    def __init__(self, arena: Arena, nodes: Nodes, features: FitFeatures, ways: Ways) -> None:
+    With ``of_levels``, an array's name and its rows, fills that one with what trees and levels
+    draw, as ``planned`` asks for it.
+    """
+
+    def __init__(
+        self, arena: Arena, nodes: Nodes, features: FitFeatures, ways: Ways, *,
+        of_levels: tuple[str, int] | None = None,
+    ) -> None:  # fmt: skip
         self.arena, self.nodes, self.features = arena, nodes, features
         n = features.layout.n_features
         counts = nodes.params.column_counts(n)
+        drawing = _STAGES if of_levels is None else _STAGES[:2]
         stages = [
             name
-            for name, before, kept in zip(_STAGES, (n, *counts), counts, strict=False)
+            for name, before, kept in zip(drawing, (n, *counts), counts, strict=False)
             if kept < before
         ]
+        self.name, places = of_levels or ("allowed", nodes.search_capacity)
+        self.n_groups = 0 if of_levels else len(features.limits.interactions)
         self.program = ways.build(
             "plan",
             lambda variant: ways.device.build(
@@ -61,7 +71,7 @@ class FeatureMask:
             -(-n // 32),
             max(1, len(features.limits.interactions)),
         )  # a bit for every feature
-        arena.array("allowed", (nodes.search_capacity, n_words), np.uint32)
+        arena.array(self.name, (places, n_words), np.uint32)
         arena.array("column_keys", (self.groups, n), np.uint32)
         column_weights(arena, features)
         bits = np.zeros((n_groups, 32 * n_words), np.uint8)
@@ -89,9 +99,9 @@ class FeatureMask:
             "choose_columns", min(self.groups, most), depth=depth,
             n_features=n, seed=nodes.params.random_state, n_batches=len(nodes.batches),
             first_tree=batch.first, of_tree=of_tree, of_level=of_level, of_node=of_node,
-            n_groups=len(self.features.limits.interactions), header=arena["leaf_header"],
+            n_groups=self.n_groups, header=arena["leaf_header"],
             weights=arena["feature_weights"], groups=arena["column_groups"],
-            all_keys=arena["column_keys"], allowed=arena["allowed"], **level,
+            all_keys=arena["column_keys"], allowed=arena[self.name], **level,
         )  # fmt: skip
 
 

@@ -41,6 +41,7 @@ from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.rows import FitRows
 from pyopencl_gbdt.fit.ways import LISTS, Ways
 from pyopencl_gbdt.growth.joint_columns import JointBlocks, joins_blocks
+from pyopencl_gbdt.growth.open_columns import open_places
 from pyopencl_gbdt.pages.page import Layout
 from pyopencl_gbdt.primitives.histogram_kernel import HistogramKernel
 from pyopencl_gbdt.primitives.histogram_plan import shared_groups, work_groups
@@ -263,10 +264,14 @@ def histogram_groups(rows: FitRows, features: FitFeatures, ways: Ways) -> int:
 
 
 class Histogram:
-    """Builds the histograms of one level after another."""
+    """Builds the histograms of one level after another.
 
-    def __init__(self, parts: FitParts) -> None:
+    ``opened`` tells whether nodes need those of some features alone, see ``OpenColumns``.
+    """
+
+    def __init__(self, parts: FitParts, *, opened: bool = False) -> None:
         self.arena, self.rows, self.nodes, self.features, self.ways = parts
+        self.opened = opened
         arena = self.arena
         self.joint = JointBlocks(parts) if reads_joint(self.ways) else None
         if self.nodes.params.histogram != "auto":  # no other variant is tried
@@ -281,6 +286,8 @@ class Histogram:
             not self.ways.variant("histogram").atomic_sums,
         )
         self.groups = histogram_groups(self.rows, self.features, self.ways)
+        if isinstance(self.kernel, HistogramKernel) and self.kernel.opens:
+            open_places(parts, self.groups, self.kernel.page.order.row_codes)
         groups, cells = (self.groups, n_codes) if partials else (1, 1)
         arena.array("pool", (self.nodes.slots, n_codes, 2), SUM)
         arena.array("partial", (groups, 2, cells, 2), SUM)
@@ -306,20 +313,25 @@ class Histogram:
         skips = nodes.params.leaves_out_rows and not rows.lists_drawn
         return HistogramKernel(
             arena.device, rows.codes, self.features.layout, variant,
-            wg_size=size, skips_unsampled=skips, adds=adds,
+            wg_size=size, skips_unsampled=skips, adds=adds, opened=self.opened,
         )  # fmt: skip
 
-    def level(self, depth: int, sums: LevelSums | None = None) -> list[Action]:
+    def level(
+        self, depth: int, sums: LevelSums | None = None, opened: dict[str, Any] | None = None
+    ) -> list[Action]:
         """Return the actions that fill the pool slots of a level's nodes built from rows.
 
-        ``sums`` are those of the level over a team; None is of all features.
+        ``sums`` are those of the level over a team; None is of all features. ``opened`` are the
+        arguments that tell which features are open.
         """
         rows, nodes = self.rows, self.nodes
         high = ("high",) if rows.has_high else ()
         reads = (CODES, "quanta", *high, *rows.listed_rows(depth))
         lists = () if rows.leaves_have_lists else LISTS
         drops = ("quanta", *high, *lists) if depth + 1 == nodes.n_levels else ()
-        pages = [self._page(depth, page) for page in rows.pages]
+        opens = isinstance(self.kernel, HistogramKernel) and self.kernel.opens
+        more = {**opened, **self.arena.arguments("open_places")} if opened and opens else {}
+        pages = [self._page(depth, page, more) for page in rows.pages]
         picked = nodes.policy.picks_leaves and (depth > 0 or rows.lists_drawn)
         updates = LISTS if picked else ()
         built = rows.pagewise(pages, reads, drops=drops, updates=updates)
@@ -334,7 +346,7 @@ class Histogram:
         summed = sums.histograms(NewSlots(early, depth))
         return [*built, *done, early, *summed] if done else [early, *built, *summed]
 
-    def _page(self, depth: int, page: FitPage) -> list[Launch]:
+    def _page(self, depth: int, page: FitPage, more: dict[str, Any]) -> list[Launch]:
         codes: Any = page.codes if self.joint is None else self.joint.codes  # of the kernel's kind
         return self.kernel.level(
             codes,
@@ -344,6 +356,7 @@ class Histogram:
             first_row=page.first_row,
             task_begin=page["hist_task_begin"],
             high_words=page.part["high"],
+            **more,
             **page.arguments("levels", "nodes"),
             **page.part.arguments("even_rows", "odd_rows", "quanta", "scale", "pool", "partial"),
         )

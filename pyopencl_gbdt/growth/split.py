@@ -20,6 +20,7 @@ from pyopencl_gbdt.growth.category_split import CategorySplit
 from pyopencl_gbdt.growth.drawn_columns import GatherColumns, gathered_parts
 from pyopencl_gbdt.growth.feature_mask import BorderDraws, mask_of
 from pyopencl_gbdt.growth.histogram import Histogram, keeps_own_features, level_sums
+from pyopencl_gbdt.growth.open_columns import OpenColumns, open_columns_of
 
 #: Features from which on a node's record tells the best rough score. With fewer, all of a node's
 #: features are searched at the same time, and asking takes 2 us a level (H200, 10 k x 20).
@@ -81,10 +82,10 @@ class Split:
 
     def __init__(
         self, arena: Arena, nodes: Nodes, features: FitFeatures, ways: Ways, *,
-        n_all: int = 0,
+        n_all: int = 0, opened: OpenColumns | None = None,
     ) -> None:  # fmt: skip
         self.arena, self.nodes, self.features, self.ways = arena, nodes, features, ways
-        self.n_all = n_all
+        self.n_all, self.opened = n_all, opened
         self.sparse, self.sequential = False, False
         for attempt in ways.attempts("split"):
             with attempt as variant:
@@ -121,7 +122,7 @@ class Split:
             shrunk = options["shrunk"] = nodes.params.reg_alpha > 0
             plain = not (shrunk or exact)  # others clip anyway
             options["clipped"] = plain and nodes.params.max_delta_step > 0
-            options["sparse"] = self.sparse
+            options["sparse"], options["opened"] = self.sparse, self.opened is not None
             options["doubles"] = plain and not options["clipped"] and self.arena.device.caps.fp64
             return ways.device.build("split_cpu", wg_size=1, run=variant.params["run"], **options)
         many = has_many_features(ways.device.caps, features)
@@ -153,7 +154,9 @@ class Split:
             return min(n_nodes, MOST_Y)
         return min(n_nodes, MOST_Y, -(-GROUPS // max(1, n_features)))
 
-    def level(self, depth: int, features: range, found: Candidates) -> list[Launch]:
+    def level(
+        self, depth: int, features: range, found: Candidates, opened: dict[str, Any] | None = None
+    ) -> list[Launch]:
         """Return the launches for a level: they fill ``candidates`` and, if many, ``chosen``.
 
         Histograms of nodes whose sibling was built from rows become parent minus sibling first.
@@ -165,13 +168,15 @@ class Split:
             Those that are searched; others' sums and candidates stay as they are.
         found : Candidates
             What the launches have to leave.
+        opened : dict or None
+            Arguments that tell which features are open, if some are not.
         """
-        arena = self.arena
+        arena, more = self.arena, opened if opened and self.sequential else {}
         n_features, capacity = self.features.layout.n_features, self.nodes.level_capacity(depth)
         feature_bytes = _CELL_BYTES * capacity * self.features.layout.n_codes / n_features
         together = rows_a_launch(arena.device.caps, feature_bytes)
         finds = [
-            self._find(depth, features[first : first + together], capacity)
+            self._find(depth, features[first : first + together], capacity, more)
             for first in range(0, len(features), together)
         ]
         launches = finds if self.sets is None else [*finds, *self.sets.level(depth)]
@@ -185,7 +190,7 @@ class Split:
         )  # fmt: skip
         return [*launches, best]
 
-    def _find(self, depth: int, features: range, capacity: int) -> Launch:
+    def _find(self, depth: int, features: range, capacity: int, more: dict[str, Any]) -> Launch:
         """Return the launch that searches some features in a level of so many nodes."""
         p = self.nodes.params
         arena = self.arena
@@ -199,7 +204,7 @@ class Split:
             **arena.arguments("allowed", "levels", "nodes", "node_sums", "node_bounds", "scale",
                               "feature_offset", "feature_bins", "fullest", "pool",
                               "candidates", *self.nodes.draw_arrays),
-            **self._closed(), **self._columns(),
+            **self._closed(), **self._columns(), **more,
         )  # fmt: skip
 
 
@@ -233,17 +238,24 @@ class HistogramSearch:
         arena, _, nodes, features, ways = self.parts = gathered or parts
         self.columns = mask_of(parts) if features.masks_columns else None
         self.draws = BorderDraws(parts) if nodes.params.draws_splits else None
-        self.histogram = Histogram(self.parts)
+        masked = self.columns is not None and not gathered
+        self.opened = open_columns_of(parts) if masked else None
+        self.histogram = Histogram(self.parts, opened=self.opened is not None)
         n_all = parts.features.layout.n_features if gathered else 0
-        self.split = Split(arena, nodes, features, ways, n_all=n_all)
+        self.split = Split(arena, nodes, features, ways, n_all=n_all, opened=self.opened)
 
     def search(self, step: int, batch: Batch) -> list[Action]:
         """Return the actions of histograms, feature masks, splits, and their sums over a team."""
         masks = [] if self.columns is None else [self.columns.level(step, batch)]
         masks += [] if self.draws is None else self.draws.level(step, batch)
         sums = level_sums(self.parts, step)
-        found = self.split.level(step, sums.features, self.candidates(step))
-        return [*self.histogram.level(step, sums), *masks, *found, *sums.best_splits()]
+        opened = None if self.opened is None else self.opened.arguments(step, batch)
+        found = self.split.level(step, sums.features, self.candidates(step), opened)
+        built = self.histogram.level(step, sums, opened)
+        if self.opened is not None:  # histograms are of the features that are marked
+            first = [] if step else self.opened.begin(batch)
+            return [*first, *masks, *built, *found, *sums.best_splits()]
+        return [*built, *masks, *found, *sums.best_splits()]
 
     def candidates(self, step: int) -> Candidates:
         """Return what the split kernels leave: every feature's candidate, or a node's best."""

@@ -147,6 +147,9 @@ class HistogramKernel:
         Whether sums are added to those of other pages or devices.
     joint : JointSums, optional
         Of joint codes, whose histogram becomes that of features; for the variant with own banks.
+    opened : bool, default False
+        Whether nodes need the histograms of some features alone, if the variant can leave others
+        out; see ``opens``.
 
     Attributes
     ----------
@@ -167,8 +170,10 @@ class HistogramKernel:
         skips_unsampled: bool = False,
         adds: bool = False,
         joint: JointSums | None = None,
+        opened: bool = False,
     ) -> None:
         self.device, self.page, self.layout, self._joint = device, page, layout, joint
+        self._opened = opened
         self._wg_size, self._skips, self._adds = wg_size, skips_unsampled, adds
         self._n_rows = page.codes.shape[1]
         self.n_features = int(layout.fullest.size)
@@ -217,6 +222,9 @@ class HistogramKernel:
         own_sums = most > _LEAST_PAIRS and not self._skips
         own_sums &= (256 * most_places if byte else most) <= _MOST_PAIRS
         own_sums &= self.device.caps.local_bytes >= 16 * _MOST_PAIRS + LOCAL_HEADROOM
+        if self._opened:
+            order = self.page.order
+            self._numbers |= {"block_features": order.block_features, "row_codes": order.row_codes}
         return self.device.build(
             "histogram_cpu",
             wg_size=1,
@@ -228,6 +236,7 @@ class HistogramKernel:
             pairs=_MOST_PAIRS if own_sums else 0,
             adds=self._adds,
             copied=self.page.n_copies > 1,
+            opened=self._opened,
         )
 
     def _build_local(self, variant: Variant, capacity: int, most: int, *, ranged: bool) -> Program:
@@ -295,6 +304,11 @@ class HistogramKernel:
             adds=self._adds,
             copied=self.page.n_copies > 1,
         )
+
+    @property
+    def opens(self) -> bool:
+        """Whether a level's launch takes the arrays that tell which features nodes need."""
+        return self._opened and self.variant.name == "cpu"
 
     @property
     def groups(self) -> int:

@@ -285,6 +285,9 @@ OF_TREE: Mapping[str, Callable[[TreeFacts], int]] = {
     "plan.draw_columns": lambda trees: (
         trees.roots * (4 * trees.fit.ways.facts.columns_of_tree + _feature_weights(trees))
     ),
+    "plan.open_levels": lambda trees: (  # the bits of all levels are read and written
+        2 * trees.roots * trees.fit.nodes.n_levels * -(-trees.n_features // 32) * 4
+    ),
     "gather_columns": _gather_columns,
     "plan.draw_borders": _draw_borders,
     "plan.scale_noise": lambda trees: (

@@ -13,8 +13,9 @@
 ##         clipped, weights are, by max_delta_step; shrunk, gradients are, by alpha; sparse, most bins have
 ##         no rows of a node: scores are of those that have, and closed features are left out;
 ##         doubles, the device has them, and neither `careful` nor `clipped` holds; counted, drawn, noisy, smooth as in
-##         `split`; gathered, features are those that a tree has drawn of `n_all`, whose histograms are equally wide
-<%page args="wg_size, run, monotone, masked, clipped, shrunk, sparse, categories, doubles, counted, drawn, noisy, gathered, smooth"/>
+##         `split`; gathered, features are those that a tree has drawn of `n_all`, whose histograms are equally wide;
+##         opened, nodes have histograms of some features alone, which `opened` marks
+<%page args="wg_size, run, monotone, masked, clipped, shrunk, sparse, categories, doubles, counted, drawn, noisy, gathered, smooth, opened"/>
 <%
     careful = monotone or shrunk or noisy
     searched = " && ".join(["!feature_kinds[id]"] * categories + ["searched"] * masked)
@@ -120,6 +121,13 @@ FN best_t search_borders(GLOBAL const i64* cells, const u32 n_bins, const u32 fu
 % endif
 }
 
+<%def name="left_out()">\
+            write_candidate(out, id, no_split());
+% if noisy:
+            noisy_ranks[(u64)index * n_features + id] = NO_SCORE;
+% endif
+            continue;
+</%def>\
 KERNEL(${wg_size}) find(
         const u32 depth, const u32 first_feature, const u32 n_features, const u32 n_codes,
         const f32 reg_lambda, const f32 reg_alpha, const f32 max_delta_step,
@@ -129,7 +137,7 @@ KERNEL(${wg_size}) find(
         GLOBAL const i64x2* RESTRICT node_sums, GLOBAL const bounds_t* RESTRICT node_bounds,
         GLOBAL const scale_t* RESTRICT scale, GLOBAL const u32* RESTRICT feature_offset,
         GLOBAL const u32* RESTRICT feature_bins, GLOBAL const u32* RESTRICT fullest,
-        GLOBAL i64* pool,${" GLOBAL u8* closed," if sparse else ""}${" const u32 n_all, GLOBAL const u32* RESTRICT drawn_columns," if gathered else ""}
+        GLOBAL i64* pool,${" const u32 open_first, const u32 open_of_tree, const u32 open_words, GLOBAL const u32* RESTRICT opened," if opened else ""}${" GLOBAL u8* closed," if sparse else ""}${" const u32 n_all, GLOBAL const u32* RESTRICT drawn_columns," if gathered else ""}
 % if categories:
         GLOBAL const u32* RESTRICT feature_kinds,
 % endif
@@ -161,11 +169,13 @@ KERNEL(${wg_size}) find(
         GLOBAL u8* mark = closed + (u64)(first + index) * n_features + id;
         *mark = closed_in_parent(node, closed + id, n_features);
         if (*mark) {
-            write_candidate(out, id, no_split());
-% if noisy:
-            noisy_ranks[(u64)index * n_features + id] = NO_SCORE;
+${left_out()}\
+        }
 % endif
-            continue;
+% if opened:
+        const u32 row = open_first + (open_of_tree ? node->tree : index);
+        if (!((opened[(u64)row * open_words + id / 32] >> id % 32) & 1)) {
+${left_out()}\
         }
 % endif
         if (node->sibling_slot >= 0) {
@@ -176,11 +186,7 @@ KERNEL(${wg_size}) find(
 % if sparse:
         if (!may_have_borders(parent.h - feature.missing_h, parent.h, parent.least.h)) {
             *mark = 1;
-            write_candidate(out, id, no_split());
-% if noisy:
-            noisy_ranks[(u64)index * n_features + id] = NO_SCORE;
-% endif
-            continue;
+${left_out()}\
         }
 % endif
 % if masked:

@@ -15,13 +15,17 @@
 ##         features in one go; prefetch, rows ahead (0: not at all, where that is no CPU); sampled;
 ##         pairs, sums of its own that a work-group has (0: none);
 ##         adds, pool slots hold sums of other pages or devices (or 0), to which these are added; copied, each
-##         tree has codes of its own, `copy_codes` behind those of the tree before
-<%page args="wg_size, chunk, block, places, prefetch, sampled, pairs, adds, copied"/>
+##         tree has codes of its own, `copy_codes` behind those of the tree before; opened, nodes need the sums of
+##         some features alone: if these are at most half of a range's, the others' stay 0
+<%page args="wg_size, chunk, block, places, prefetch, sampled, pairs, adds, copied, opened"/>
 <%namespace name="straddling" file="partials.cl.mako"/>
 <%namespace name="pieces" file="pieces.cl.mako"/>
 <%namespace name="packed" file="packed_sums.cl.mako"/>
 <%
     code, word, bits = ("u8", "u32", 8) if block == 16 else ("u16", "u64", 16)
+    opens = ("const u32 open_first, const u32 open_of_tree, const u32 open_words, const u32 block_features, "
+             "const u32 row_codes, GLOBAL const u32* RESTRICT opened, GLOBAL u32* open_places, ")
+    open_begin = "n_open ? piece.begin : piece.end" if opened else "piece.begin"
 %>
 <%def name="ask_ahead()">
 % if prefetch:
@@ -62,6 +66,30 @@ FN void add_row(GLOBAL i64x2* target, const i64x2 pair, GLOBAL const u32* offset
     }
 }
 
+% if opened:
+/* List the open places of a range, each with the code at which its sums begin. Returns their number. */
+FN u32 list_open(GLOBAL u32* listed, GLOBAL const u32* open, GLOBAL const u32* offset,
+                 const u32 first_feature, const u32 n_places) {
+    u32 n_open = 0;
+    for (u32 place = 0; place < n_places; place++) {
+        const u32 feature = first_feature + place;
+        listed[2 * n_open] = place;
+        listed[2 * n_open + 1] = offset[place];
+        n_open += (open[feature / 32] >> feature % 32) & 1;
+    }
+    return n_open;
+}
+
+/* Add a row's gradient and Hessian to the codes of its open features. */
+FN void add_to_open(GLOBAL i64x2* target, const i64x2 pair, GLOBAL const u32* listed,
+                    GLOBAL const ${code}* code, const u32 n_open) {
+    for (u32 k = 0; k < n_open; k++) {
+        const u32 c = listed[2 * k + 1] + code[listed[2 * k]];
+        target[c] = ADD_I64X2(target[c], pair);
+    }
+}
+
+% endif
 % if pairs:
 ${packed.functions(code, places, prefetch)}
 % endif
@@ -93,7 +121,7 @@ FN u32 list_drawn(u32* drawn, const piece_t piece, const u32 run, const u32 run_
 
 % endif
 KERNEL(${wg_size}) histogram(
-${pieces.arguments(dense=True, sum="i64x2", more="const u64 copy_codes, " if copied else "")}) {
+${pieces.arguments(dense=True, sum="i64x2", more="const u64 copy_codes, " * copied + opens * opened)}) {
 % if pairs:
     LOCAL_ARRAY(i64x2, pairs, ${pairs});
 % endif
@@ -104,6 +132,9 @@ ${pieces.own_tasks()}\
     GLOBAL const ${code}* ${"first_copy" if copied else "mine"} = (GLOBAL const ${code}*)(codes + block_at(first_block, block_stride, paired, 1));
     const u32 code_begin = ranges[4 * GROUP_ID + 2], code_end = ranges[4 * GROUP_ID + 3];
     (void)fullest; /* here it costs less to add than to leave out */
+% if opened:
+    GLOBAL u32* listed = open_places + 2 * ((u64)GROUP_ID_Y * row_codes + first_block * ${block});
+% endif
 
 % if pairs:
 ${packed.begin(block, code, "first_copy" if copied else "mine")}\
@@ -115,8 +146,14 @@ ${packed.begin(block, code, "first_copy" if copied else "mine")}\
         ${"source.codes = mine;" if pairs else ""}
 % endif
         for (u32 c = code_begin; clears && c < code_end; c++) target[c] = MAKE_I64X2(0, 0);
+% if opened:
+        const u32 n_open = list_open(
+            listed, opened + (u64)(open_first + (open_of_tree ? node->tree : index)) * open_words,
+            offset, first_block * block_features, n_places);
+        const u32 few = 2 * n_open <= n_places;
+% endif
 % if sampled:
-        for (u32 run = piece.begin; run < piece.end; run += RUN) {
+        for (u32 run = ${open_begin}; run < piece.end; run += RUN) {
         const u32 run_end = piece.end - run < RUN ? piece.end : run + RUN;
         u32 drawn[RUN];
         const u32 n_drawn = list_drawn(
@@ -124,20 +161,26 @@ ${packed.begin(block, code, "first_copy" if copied else "mine")}\
         for (u32 at = 0; at < n_drawn; at++) {
             const u32 row = drawn[at];
 % else:
-        u32 first = piece.begin;
+        u32 first = ${open_begin};
 % if pairs:
         source.rows = rows;
         source.wide = wide;
         /* nodes below the root have many rows of one code, so that sums overflow. PoCL, 1 M x 28, processor ms a
            round where nodes of a sixteenth of the rows pack and where roots alone do: depth 8 172 and 157, 201 and 189; 6 122 and 113, 135, 135 */
         const u32 packs = !wide && piece.in_order;
-        first = add_piece(pairs, target + code_begin, piece, packs, &source, &most_rows);
+        ${"if (!few) " if opened else ""}first = add_piece(pairs, target + code_begin, piece, packs, &source, &most_rows);
 % endif
         for (u32 at = first; at < piece.end; at++) {
             const u32 row = piece.in_order ? at - piece.base : rows[at];
 % endif
 ${ask_ahead()}\
             const i64x2 pair = pair_of(quanta, high_words, piece.base + row, wide);
+% if opened:
+            if (few) {
+                add_to_open(target, pair, listed, mine + (u64)(row - first_row) * row_stride * ${block}, n_open);
+                continue;
+            }
+% endif
             add_row(target, pair, offset, mine + (u64)(row - first_row) * row_stride * ${block}, n_places);
         }
 % if sampled:

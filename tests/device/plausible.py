@@ -222,6 +222,7 @@ VALUES: dict[str, list[Any]] = {
             "counted",
             "drawn",
             "gathered",
+            "opened",
             "copied",
             "noisy",
             "smooth",
@@ -294,6 +295,10 @@ def _together(template: str, params: dict[str, Any]) -> bool:
     ):
         return False
     if params.get("gathered") and any(map(params.get, ("sparse", "categories"))):
+        return False
+    if params.get("opened") and any(
+        map(params.get, ("sparse", "categories", "gathered", "copied"))
+    ):
         return False
     if template.startswith("split"):
         inexact = params.get("monotone") or params.get("shrunk") or params.get("clipped")

@@ -37,7 +37,7 @@ _PASSES = {
     "adds": True,
     "copied": True,
 }
-_CPU = {"wg_size": 1, "chunk": 2048, "block": 16, "places": 4, "copied": False}
+_CPU = {"wg_size": 1, "chunk": 2048, "block": 16, "places": 4, "copied": False, "opened": False}
 _NUMBERS = {"categories": False}
 _PLAIN = {
     "monotone": False,
@@ -146,11 +146,27 @@ SOURCES = {
     "split-gathered": ("split", {"wg_size": 64, "many": False, **_BOUNDED, "gathered": True}),
     "split_cpu-plain": (
         "split_cpu",
-        {"wg_size": 1, "run": 256, **_PLAIN, "shrunk": False, **_SCORES, "doubles": True},
+        {
+            "wg_size": 1,
+            "run": 256,
+            **_PLAIN,
+            "shrunk": False,
+            **_SCORES,
+            "doubles": True,
+            "opened": False,
+        },
     ),
     "split_cpu-bounded": (
         "split_cpu",
-        {"wg_size": 1, "run": 256, **_BOUNDED, "shrunk": True, **_SCORES, "sparse": True},
+        {
+            "wg_size": 1,
+            "run": 256,
+            **_BOUNDED,
+            "shrunk": True,
+            **_SCORES,
+            "sparse": True,
+            "opened": False,
+        },
     ),
     "partition-sequential": (
         "partition",

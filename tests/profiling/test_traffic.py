@@ -192,6 +192,8 @@ ATOMICS = {
     "plan.decide": (10 + 6) * RECORD + 6 * CANDIDATE.itemsize,
     # A, b, C, D, e: a word of bits each
     "plan.choose_columns": 5 * (NODE.itemsize + 4),
+    # a word of bits of each level, read and written
+    "plan.open_levels": 2 * DEPTH * 4,
     # no column is drawn
     "plan.draw_columns": 0,
     "gather_columns": 0,
