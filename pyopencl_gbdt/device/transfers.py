@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.device.program import Launch
+from pyopencl_gbdt.device.timing import nothing
 
 Array = npt.NDArray[np.uint8]
 #: ``base.Device`` and ``base.DeviceArray``, which know this module.
@@ -139,6 +140,7 @@ class EarlyCopy:
         """
         host, wait = self._found
         wait()
+        self._found[1] = nothing  # the parts of a copy are asked for one by one
         values: npt.NDArray[Any] = host.view(self.array.dtype).reshape(self.array.shape)
         return values
 

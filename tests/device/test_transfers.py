@@ -6,6 +6,7 @@ import pytest
 from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.device.transfers import (
     CopiesInTurn,
+    PartOfCopy,
     Transfers,
     clear_launch,
     copy_launch,
@@ -60,3 +61,15 @@ def test_copies_in_turn():
     assert copies.n_waiting == 1
     copies.turn()
     assert copies.values().tolist() == [9, 10]
+
+
+def test_the_parts_of_a_copy_are_waited_for_once():
+    opened = open_device(TEST_DEVICE)
+    copies = CopiesInTurn(opened.upload(np.arange(6, dtype=np.int64).reshape(3, 2)))
+    parts = [PartOfCopy(copies, row, np.int64) for row in range(3)]
+    for _ in range(2):
+        copies()
+        copies.turn()
+        pauses = opened.n_pauses
+        assert [part.values().tolist() for part in parts] == [[0, 1], [2, 3], [4, 5]]
+        assert opened.n_pauses == pauses + 1
