@@ -231,14 +231,13 @@ def _rounds(model: TrainingModel, fits: list[RunningTask], callbacks: CallbackLi
     n_rounds, together = fits[0].task.params.n_estimators, ConcurrentFits(enqueued_together(fits))
     if not callbacks.callbacks:
         together.run(n_rounds)
-        for number in range(n_rounds):
-            _add_round(log, fits, number)
+        _add_rounds(log, fits, range(n_rounds))
         return log
     for number in range(n_rounds):
         if callbacks.before_iteration(model, number, log):
             break
         together.round()
-        _add_round(log, fits, number)
+        _add_rounds(log, fits, range(number, number + 1))
         if callbacks.after_iteration(model, number, log):
             _cut(log, model.attributes.get(BEST_ITERATION))
             break
@@ -246,12 +245,14 @@ def _rounds(model: TrainingModel, fits: list[RunningTask], callbacks: CallbackLi
     return log
 
 
-def _add_round(log: Log, fits: list[RunningTask], number: int) -> None:
-    """Add a round's means and deviations over the folds."""
+def _add_rounds(log: Log, fits: list[RunningTask], rounds: range) -> None:
+    """Add the means and deviations of rounds over the folds."""
     for name, metrics in log.items():
         for metric, values in metrics.items():
-            own = np.array([fit.history[name][metric][number] for fit in fits])
-            values.append((float(own.mean()), float(own.std())))
+            own = [fit.history[name][metric][rounds.start : rounds.stop] for fit in fits]
+            by_round = np.array(own).T.copy()  # sums of rows have the bits of each row's sum
+            means, deviations = by_round.mean(axis=1), by_round.std(axis=1)
+            values.extend(zip(means.tolist(), deviations.tolist(), strict=True))
 
 
 def _cut(log: Log, best: str | None) -> None:

@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from pyopencl_gbdt.callbacks import (
 )
 from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.training.cross_validation import _add_rounds
 from pyopencl_gbdt.training.folds import make_folds
 from tests.conftest import TEST_DEVICE
 
@@ -273,3 +275,14 @@ def test_rows_of_several_targets_are_divided():
         cv(PARAMS, Dataset(X, targets), 2, nfold=3, stratified=True)
     with pytest.raises(ParameterError, match=r"nfold=241: expected 2\.\.240, the rows"):
         cv(PARAMS, Dataset(X, targets), 2, nfold=241)
+
+
+def test_means_of_all_rounds_have_the_bits_of_each():
+    own = np.random.default_rng(3).standard_normal((9, 20))
+    own[2, 5] = np.nan
+    fits = [SimpleNamespace(history={"test": {"rmse": row.tolist()}}) for row in own]
+    log = {"test": {"rmse": []}}
+    for some in (range(1), range(1, 20)):
+        _add_rounds(log, fits, some)
+    wanted = [(float(one.mean()), float(one.std())) for one in np.ascontiguousarray(own.T)]
+    np.testing.assert_array_equal(np.array(log["test"]["rmse"]), np.array(wanted))
