@@ -24,11 +24,14 @@ from pyopencl_gbdt.device.signature import without_comments
 _KERNEL = re.compile(
     r"^(?:BRIEF\s+)?KERNEL\((\s*\d+\s*)\)\s*(\w+)\s*\(([^()]*)\)\s*\{\n(.*?)^\}\n?", re.M | re.S
 )
-_FUNCTION = re.compile(r"\bFN\s+[\w\s*]*?\b(\w+)\s*\(")
+# a pattern that begins with a letter is found 16 times as fast as one that begins with \b
+_FUNCTION = re.compile(r"FN\s+[\w\s*]*?\b(\w+)\s*\(")
 _TYPE = re.compile(r"^\}\s*(\w+)\s*;|^typedef[^;{}]*\b(\w+)\s*;", re.M)
 _LOCAL = re.compile(r"\bLOCAL_ARRAY\(\s*(\w+)\s*,\s*(\w+)\s*,\s*(\d+)\s*\);")
 _MACRO = re.compile(r"^\s*#\s*define\s+(\w+)", re.M)
 _WORD = re.compile(r"\w+")
+#: Words that get a value, but no fields.
+_CHANGED = re.compile(r"(?<![\w.>])(\w+)(?=\s*(?:[-+*/%&|^]?=[^=]|<<=|>>=|\+\+|--))")
 #: What a work-group asks for, as the only one of a launch has it.
 _ALONE = {
     "GROUP_ID_Y": "0u", "N_GROUPS_Y": "1u", "GROUP_ID": "0u", "N_GROUPS": "1u",
@@ -83,18 +86,12 @@ class KernelText:
                 return cls(found.start(), found[1], declared, found[4])
         raise NotFollowedError(f"no kernel {name!r} is found")
 
-    def changes(self, parameter: str) -> bool:
-        """Tell whether the kernel gives a parameter another value."""
-        changed = rf"(?<![\w.>])\b{parameter}\s*([-+*/]?=[^=]|\+\+|--)"
-        return re.search(changed, self.body) is not None
-
 
 @lru_cache(maxsize=64)
 def fixed_parameters(source: str, name: str) -> frozenset[str]:
     """Return the parameters to which a kernel of a rendered source gives no other value."""
     kernel = KernelText.of(without_comments(source), name)
-    names = map(_name, kernel.declared)
-    return frozenset(parameter for parameter in names if not kernel.changes(parameter))
+    return frozenset(map(_name, kernel.declared)) - {*_CHANGED.findall(kernel.body)}
 
 
 @lru_cache(maxsize=64)
