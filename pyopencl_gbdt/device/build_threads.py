@@ -11,9 +11,9 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pyopencl_gbdt.device.helper_process import usable_cores
 
@@ -25,6 +25,8 @@ ENVIRONMENT = "PYOPENCL_GBDT_BUILD_THREADS"
 _MOST = 8
 #: The threads of each process.
 _pools: dict[int, ThreadPoolExecutor] = {}
+#: Builds that have not ended, by their keys.
+_begun: dict[Hashable, Future[Any]] = {}
 #: Templates whose programs wait, of each thread.
 _own = threading.local()
 
@@ -34,12 +36,21 @@ def wanted() -> bool:
     return os.environ.get(ENVIRONMENT, "").strip().lower() != "off" and usable_cores() > 1
 
 
-def begin(build: Callable[[], T]) -> Future[T]:
-    """Begin to build a program; ``result()`` waits for it."""
+def begin(build: Callable[[], T], key: Hashable = None) -> Future[T]:
+    """Begin to build a program; ``result()`` waits for it.
+
+    What was begun with the same ``key``, and has not ended, is the same build.
+    """
     own = os.getpid()
-    if own not in _pools:
-        _pools[own] = ThreadPoolExecutor(min(_MOST, usable_cores()), "pyopencl_gbdt-build")
-    return _pools[own].submit(build)
+    begun: Future[T] | None = None if key is None else _begun.get(key)
+    if begun is None:
+        if own not in _pools:
+            _pools[own] = ThreadPoolExecutor(min(_MOST, usable_cores()), "pyopencl_gbdt-build")
+        begun = _pools[own].submit(build)
+        if key is not None:
+            _begun[key] = begun
+            begun.add_done_callback(lambda _: _begun.pop(key, None))
+    return begun
 
 
 @contextlib.contextmanager

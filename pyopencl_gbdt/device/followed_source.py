@@ -14,7 +14,7 @@ with one work-group; its functions get other names, as both sources may have som
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -47,9 +47,9 @@ class NotFollowedError(Exception):
     """A kernel cannot become the end of another one."""
 
 
-def without_kernels(source: str) -> str:
-    """Return a source without comments, without its kernels."""
-    return _KERNEL.sub("", source)
+def without_kernels(source: str, kept: Collection[str] = ()) -> str:
+    """Return a source without comments, without its kernels but those whose names are kept."""
+    return _KERNEL.sub(lambda found: found.group() if found[2] in kept else "", source)
 
 
 @dataclass(frozen=True)

@@ -65,7 +65,7 @@ def compile_programs(device_id: str) -> None:
 def _launch(queue: Any, kernel: Any, types: list[str], dummy: Any) -> None:
     """Launch a kernel with two work-groups in z, in which it returns at once."""
     for index, kind in enumerate(types):
-        kernel.set_arg(index, np.dtype(kind).type(0) if kind else dummy)
+        kernel.set_arg(index, np.zeros((), kind)[()] if kind else dummy)
     ask = cl.kernel_work_group_info.COMPILE_WORK_GROUP_SIZE
     x = max(1, kernel.get_work_group_info(ask, queue.device)[0])
     with contextlib.suppress(cl.Error):  # it needs more than the device has: not the compiler's
@@ -134,6 +134,6 @@ def compile_kernels(number: int) -> None:
             built[source] = cl.Program(context, source).build(options, cache_dir=False)
         kernel = cl.Kernel(built[source], name)
         for index, kind in enumerate(types):
-            kernel.set_arg(index, np.dtype(kind).type(0) if kind else None)
+            kernel.set_arg(index, np.zeros((), kind)[()] if kind else None)
         cl.enqueue_nd_range_kernel(queue, kernel, (1, 1, 2), (1, 1, 1))
         queue.finish()

@@ -25,7 +25,7 @@ from pyopencl_gbdt.device.followed_source import (
     fixed_parameters,
     followed_source,
 )
-from pyopencl_gbdt.device.program import Action, BoundKernel, Launch, Program
+from pyopencl_gbdt.device.program import Action, BoundKernel, Launch, Program, bound_kernel
 from pyopencl_gbdt.device.render import used_headers
 from pyopencl_gbdt.device.signature import Parameter, signatures
 from pyopencl_gbdt.errors import KernelBuildError, KernelLaunchError
@@ -63,7 +63,7 @@ def followed(
         own = actions[place : place + 2]
         wanted = _joined(own[0], own[1], pairs, arrived) if len(own) == 2 else None
         own = own if wanted else own[:1]
-        begun.append((own, _begun(own, wanted, built)))
+        begun.append((own, _begun(wanted, built)))
         place += len(own)
     found: list[Action] = []
     for own, made in begun:
@@ -97,9 +97,7 @@ class _Begun:
         return None
 
 
-def _begun(
-    own: Sequence[Action], wanted: _Wanted | None, built: Callable[[Program], Program]
-) -> _Begun | None:
+def _begun(wanted: _Wanted | None, built: Callable[[Program], Program]) -> _Begun | None:
     """Begin to build the program of joined launches; None if kernels are launched as they are."""
     if wanted is not None:
         with contextlib.suppress(KernelBuildError):
@@ -108,21 +106,14 @@ def _begun(
             made.kernel, made.large_local = one.kernel, one.large_local
             if made.wg_size == one.wg_size:
                 return _Begun(built(made), wanted)
-    for kernel in filter(None, map(_kernel, own)):
-        kernel.program.begin()
     return None
-
-
-def _kernel(action: Action) -> BoundKernel | None:
-    called: object = action.enqueue if isinstance(action, Launch) else None
-    return called if isinstance(called, BoundKernel) else None
 
 
 def _joined(
     before: Action, after: Action, pairs: Mapping[str, str], arrived: DeviceArray
 ) -> _Wanted | None:
     """Return two launches as one; None if they stay two."""
-    first, second = _kernel(before), _kernel(after)
+    first, second = bound_kernel(before), bound_kernel(after)
     if first is None or second is None:
         return None
     small = second.grid == (1, 1, 1) and 0 not in first.grid and first.program.wg_size > 1

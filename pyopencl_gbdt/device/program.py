@@ -172,6 +172,18 @@ class Program(ABC):
         return self._bind(name, groups, args)
 
 
+def bound_kernel(action: Action) -> BoundKernel | None:
+    """Return the kernel that an action launches; None if it does something else."""
+    called: object = action.enqueue if isinstance(action, Launch) else None
+    return called if isinstance(called, BoundKernel) else None
+
+
+def begin_builds(actions: Sequence[Action]) -> None:
+    """Begin to build all programs whose kernels are launched; see ``Program.begin``."""
+    for kernel in filter(None, map(bound_kernel, actions)):
+        kernel.program.begin()
+
+
 def array_bytes(args: Sequence[Any]) -> int:
     """Return the bytes of all arrays among a kernel's arguments."""
     return sum(arg.nbytes for arg in args if hasattr(arg, "handle"))

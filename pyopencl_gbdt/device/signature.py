@@ -25,6 +25,7 @@ _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 # patterns that begin with a letter are found 30 to 50 times as fast as those that begin with \b
 _KERNEL = re.compile(r"KERNEL\(\s*\d+\s*\)\s*(\w+)\s*\(([^()]*)\)\s*\{")
 _TYPEDEF = re.compile(r"typedef\s+(\w+)\s+(\w+)\s*;")
+_WORDS = re.compile(r"words_(\d+)")
 _PARAMETER = re.compile(r"(?:GLOBAL\s+)?(?:const\s+)?(\w+)\s*(\*?)\s*(?:RESTRICT\s+)?(\w+)")
 
 #: NumPy types of the kernels' scalar types.
@@ -143,10 +144,21 @@ def signatures(source: str) -> Mapping[str, tuple[Parameter, ...]]:
     return found
 
 
+def words_type(n_words: int) -> str:
+    """Return the name of the type of so many words of 64 bits, which are one argument."""
+    return f"words_{n_words}"
+
+
+def _by_value(kind: str) -> np.dtype[Any]:
+    """Return the dtype of an argument that is no array: a number, or words."""
+    words = _WORDS.fullmatch(kind)
+    return np.dtype(_SCALARS[kind]) if words is None else np.dtype((np.void, 8 * int(words[1])))
+
+
 def argument_types(source: str) -> list[tuple[str, list[str]]]:
     """Return each kernel's name and the NumPy types of its arguments; empty for arrays."""
     return [
-        (name, ["" if each.is_array else np.dtype(_SCALARS[each.type]).str for each in parameters])
+        (name, ["" if each.is_array else _by_value(each.type).str for each in parameters])
         for name, parameters in signatures(source).items()
     ]
 

@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Protocol
 
-import numpy as np
-
 from pyopencl_gbdt.data.dataset import Dataset
-from pyopencl_gbdt.device import build_threads
-from pyopencl_gbdt.device.arena import zeros
-from pyopencl_gbdt.device.drivers.fallback import Attempt
-from pyopencl_gbdt.device.last_group import followed
+from pyopencl_gbdt.device.launching import Launching, RoundSize
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.device.team.messages import VariantRefused
-from pyopencl_gbdt.device.variants import KERNELS, choosing
-from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.device.variants import choosing
 from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.gradients.gather_drawn import GatherDrawn
@@ -43,31 +34,6 @@ from pyopencl_gbdt.objectives import Objective
 #: Steps that are enqueued before the host asks again whether a leaf splits. On an H200 a step
 #: without leaves takes 25 us, and asking 100 to 200, as the device runs out of work meanwhile.
 STEPS_AT_ONCE = 4
-
-ENVIRONMENT = "PYOPENCL_GBDT_LAST_GROUP"
-_WORDS = ("auto", "on", "off")
-#: Kernels, and the kernel of one work-group that may follow each.
-PAIRS = {
-    "quantize_gradients": "begin_tree", "find": "decide", "move": "place", "finish_tree": "keep",
-}  # fmt: skip
-#: Templates of which these may be all kernels that a fit launches.
-_WAIT = frozenset({"split", "level", "partition", "finalize"})
-
-
-def asked() -> str:
-    """Return the word in ``PYOPENCL_GBDT_LAST_GROUP``: one of ``_WORDS``.
-
-    Raises
-    ------
-    ParameterError
-        If it is another word.
-    """
-    word = os.environ.get(ENVIRONMENT, "").strip().lower() or "auto"
-    if word not in _WORDS:
-        raise ParameterError(
-            f"{ENVIRONMENT}={word!r}: expected 'on', 'off' or 'auto'; unset it for 'auto'"
-        )
-    return word
 
 
 class TreeGrower(Protocol):
@@ -172,52 +138,6 @@ def built_kernels(
         parts.rows.forget_steps()
 
 
-class LastGroups:
-    """Joins launches of a fit's rounds, or leaves them as they are.
-
-    Joined, the last work-group of a launch does what else takes a launch. That is where groups see
-    what others wrote, level by level, for trees of few nodes: one group takes longer for many.
-
-    Parameters
-    ----------
-    parts : FitParts
-    """
-
-    def __init__(self, parts: FitParts) -> None:
-        self._arena, self._ways = parts.arena, parts.ways
-        self._joined = KERNELS["last_group"].variants[0]
-        self.joins = self._may_join(parts)
-        if self.joins:
-            parts.arena.array("arrived_groups", 1, np.uint32, zeros)  # every launch leaves it so
-
-    def _may_join(self, parts: FitParts) -> bool:
-        nodes, device, word = parts.nodes, self._ways.device, asked()
-        few = nodes.most_level_nodes <= self._joined.params["nodes"]
-        if word == "off" or nodes.policy.picks_leaves or not few or device.profiler is not None:
-            return False
-        if choosing.refusal(self._joined, device.caps) in choosing.REFUSED:
-            return False
-        if word == "on":
-            return device.caps.lookback
-        chosen = self._ways.variant("last_group").name == self._joined.name
-        return chosen and device.caps.api == "opencl"  # graphs of CUDA's gain nothing
-
-    def waiting(self) -> contextlib.AbstractContextManager[None]:
-        """Let programs wait while kernels are built, if launches of all of theirs may be joined."""
-        return build_threads.waiting(_WAIT if self.joins else frozenset())
-
-    def actions(self, actions: Sequence[Action]) -> list[Action]:
-        """Return the same actions by fewer launches, if launches are joined."""
-        if not self.joins:
-            return list(actions)
-        device, choose_next = self._ways.device, partial(self._ways.variant, "last_group")
-        attempt = Attempt(device, "last_group", self._joined)
-        return followed(
-            actions, PAIRS, self._arena["arrived_groups"],
-            lambda program: attempt.built(program, choose_next),
-        )  # fmt: skip
-
-
 class RoundKernels:
     """The kernels of one fit, built, with the arrays that these have asked for.
 
@@ -239,8 +159,8 @@ class RoundKernels:
         Replaces leaf values, where they do not follow from the sums of splits.
     boosting : Boosting
         What gradients are taken of, and what becomes of the trees.
-    joins : LastGroups
-        Joins launches.
+    launching : Launching
+        Says how launches are made.
     """
 
     def __init__(
@@ -253,9 +173,13 @@ class RoundKernels:
             drawn.team_groups = rows.row_groups
         self.source = source_of(objective, parts, data) if objective.given else None
         own = arena, rows, nodes, ways
-        self.joins = LastGroups(parts)
+        size = RoundSize(
+            not policy.picks_leaves, nodes.most_level_nodes, rows.n_rows, nodes.params.n_estimators
+        )
+        self.launching = Launching(arena, size)
         self.sample = Sample(*own, objective) if nodes.params.samples_rows else None
-        self.gradients = Gradients(*own, objective.kernel)
+        with self.launching.waiting():
+            self.gradients = Gradients(*own, objective.kernel)
         self.gather = None if drawn is None else GatherDrawn(arena, rows, ways, drawn)
         recipe = self.recipe = choose_recipe(ways.facts, policy)
         partition: Partition | None = None
@@ -272,14 +196,15 @@ class RoundKernels:
         else:
             assert recipe.search is not None
             assert recipe.partition is not None
-            with self.joins.waiting():
+            with self.launching.waiting():
                 search = recipe.search(searched)
                 partition = recipe.partition(searched, search)
                 self.grower = Grower(searched, search, policy, partition)
-        update = recipe.update(parts, partition)
+        with self.launching.waiting():
+            update = recipe.update(parts, partition)
         self.boosting = recipe.boosting(parts, update)
         self.sketched = update if isinstance(update, SketchedLeaves) else None
-        with self.joins.waiting():
+        with self.launching.waiting():
             self.finish = Finalize(*grown)
         self.sets = FinishedSets(grown) if parts.features.has_categories else None
         self.leaves = self._leaves_of(parts, update, objective, data)
@@ -338,7 +263,7 @@ class RoundKernels:
 
     def _bound_batches(self) -> list[list[Action]]:
         batches = self.nodes.batches
-        found = [self.joins.actions(self.trees(batch, self._turn)) for batch in batches]
+        found = [self.launching.actions(self.trees(batch, self._turn)) for batch in batches]
         for rows in self._following:
             self._add_following(found, rows)
         return found

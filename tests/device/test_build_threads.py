@@ -21,6 +21,15 @@ def test_two_builds_run_at_a_time(switched_on):
     assert sorted(build.result() for build in builds) == [0, 1]
 
 
+def test_a_build_that_has_not_ended_is_not_begun_again(switched_on):
+    goes_on = threading.Event()
+    builds = [build_threads.begin(lambda: goes_on.wait(20), key) for key in ("a", "a", "b", None)]
+    goes_on.set()
+    assert builds[0] is builds[1]
+    assert len(set(builds)) == 3
+    assert all(build.result() for build in builds)
+
+
 def test_errors_wait_for_the_result(switched_on):
     def fails():
         raise ValueError("does not compile")

@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt.device.arena import joint_arrays
-from pyopencl_gbdt.device.joined_launches import ArgumentLayout, _layout, joined, joined_source
+from pyopencl_gbdt.device.joined_launches import _layout, joined, packed
+from pyopencl_gbdt.device.joined_source import (
+    ArgumentLayout,
+    RowByValue,
+    RowOfTable,
+    joined_source,
+)
 from pyopencl_gbdt.device.program import Launch
 from pyopencl_gbdt.device.render import header
 from pyopencl_gbdt.errors import KernelBuildError
@@ -34,9 +40,31 @@ KERNEL(8) shifted(GLOBAL u8* fits_0_0, GLOBAL u8* fits_0_1, GLOBAL u8* fits_1,
 
 def test_every_parameter_is_chosen_by_the_place():
     layout = ArgumentLayout((0, None, 1), (False, True))
-    found = joined_source(KERNEL, 2, "Z", (("shifted", layout),))
+    found = joined_source(KERNEL, 2, RowOfTable("Z"), (("shifted", layout),))
     assert found.split() == WANTED.split()
-    assert joined_source(KERNEL, 2, "Z", ()).split() == KERNEL.split("*/")[1].split()
+    assert joined_source(KERNEL, 2, RowOfTable("Z"), ()).split() == []
+
+
+ALONE = """
+typedef struct { ulong at[1]; } words_1;
+BRIEF KERNEL(8) first(const words_1 fits_row) { const u32 one = (u32)fits_row.at[0]; }
+KERNEL(8) second(GLOBAL u8* fits_0, const words_1 fits_row) {
+    GLOBAL f32* all = (GLOBAL f32*)(fits_0 + fits_row.at[0]);
+    all[0] = 0;
+}
+"""
+
+
+def test_the_row_of_a_fit_alone_is_one_argument():
+    source = """
+BRIEF KERNEL(8) first(const u32 one) { }
+KERNEL(8) second(GLOBAL f32* all) {
+    all[0] = 0;
+}
+"""
+    layouts = ("first", ArgumentLayout((None,), ())), ("second", ArgumentLayout((0,), (True,)))
+    found = joined_source(source, 1, RowByValue(), layouts)
+    assert found.split() == ALONE.split()
 
 
 @pytest.fixture
@@ -102,6 +130,30 @@ def test_arrays_of_one_allocation_and_numbers_of_each_type(device):
         assert into.get().tolist() == [low, bits, less, few]
 
 
+def test_one_launch_passes_its_allocation_and_its_words(device):
+    if device.caps.api != "opencl":
+        pytest.skip("CUDA's launches keep their arguments")
+    program = device.build_rendered("shown", header("dialect_opencl.h") + NUMBERS, 8, {})
+    program.kernel = "shown"
+    planned = {"0": ((4,), np.dtype(np.int64)), "1": ((4,), np.dtype(np.int64))}
+    numbers = [(-(2**62), 0.1, -5, 7), (3, -2.5, 2**31 - 1, 255)]
+    arrays = list(joint_arrays(device, planned).values())
+    launches = [
+        program.bind("shown", 1, into, *own) for into, own in zip(arrays, numbers, strict=True)
+    ]
+    host = Launch("host", lambda: None)
+    seen = []
+    found = packed([launches[0], host, launches[1]], lambda made: seen.append(made) or made)
+    assert found[1] is host
+    assert [one.enqueue.program for one in found[::2]] == 2 * seen
+    assert [len(one.enqueue.args) for one in found[::2]] == [2, 2]
+    for action in found:
+        action()
+    for into, (low, part, less, few) in zip(arrays, numbers, strict=True):
+        bits = int(np.float32(part).view(np.uint32))
+        assert into.get().tolist() == [low, bits, less, few]
+
+
 def test_what_lies_together_in_all_launches_of_a_kernel():
     def step(together, shared):
         return SimpleNamespace(together=together, shared=shared)
@@ -124,3 +176,4 @@ def test_launches_that_differ_stay_apart(device, fits, monkeypatch):
 
     monkeypatch.setattr(type(program), "of_source", fails)
     assert joined([[launch] for launch in launches]) == launches
+    assert packed(launches) == launches

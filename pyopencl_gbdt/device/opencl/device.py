@@ -6,7 +6,6 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
 from functools import cached_property, partial
 from typing import Any
 
@@ -46,7 +45,6 @@ _lock = threading.RLock()
 _contexts: dict[tuple[int, int], cl.Context] = {}
 _Key = tuple[int, int, str, tuple[str, ...]]  # process, context, source and options of a program
 _programs: dict[_Key, cl.Program] = {}
-_begun: dict[_Key, Future[OpenCLProgram]] = {}  # the same, as threads build them
 #: Platforms whose compiler works in threads, and the largest groups that every kernel runs in.
 _BUILD_IN_THREADS, _SURE = ("NVIDIA CUDA",), 256
 #: Copies to the device whose events are kept.
@@ -291,21 +289,22 @@ class OpenCLDevice(Device):
         return True
 
     def build_rendered(
-        self, template: str, source: str, wg_size: int, params: dict[str, Param]
+        self, template: str, source: str, wg_size: int, params: dict[str, Param], sure: int = _SURE
     ) -> OpenCLProgram:
-        """Build a rendered source, now or in a thread; ``params`` are for messages."""
+        """Build a rendered source, now or in a thread; kernels surely run in groups of ``sure``.
+
+        ``params`` are for messages.
+        """
         key = self._key(source, wg_size)
-        apart = wg_size <= _SURE and self.caps.platform in _BUILD_IN_THREADS
+        apart = wg_size <= sure and self.caps.platform in _BUILD_IN_THREADS
         apart = apart and self.builds_later and not params.get("statements")  # a user's own code
         if key in _programs or not (apart and build_threads.wanted()):
             return self._build_alone(template, source, wg_size, params)
         built = partial(self._built, template, source, wg_size, params)
+        begin = partial(build_threads.begin, built, key)
         if build_threads.waits(template):
-            return WaitingProgram(self, source, wg_size, built)
-        if (begun := _begun.get(key)) is None:
-            begun = _begun[key] = build_threads.begin(built)
-            begun.add_done_callback(lambda _: _begun.pop(key, None))
-        return LaterProgram(self, source, wg_size, begun.result)
+            return WaitingProgram(self, source, wg_size, begin)
+        return LaterProgram(self, source, wg_size, begin().result)
 
     def _build_alone(
         self, template: str, source: str, wg_size: int, params: dict[str, Param]

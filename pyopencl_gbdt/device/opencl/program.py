@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from concurrent.futures import Future
 from typing import Any
 
 import pyopencl as cl
 
-from pyopencl_gbdt.device import build_threads
 from pyopencl_gbdt.device.base import DeviceArray
 from pyopencl_gbdt.device.drivers import folders as driver_folders
 from pyopencl_gbdt.device.drivers import forked
@@ -46,7 +46,8 @@ class OpenCLProgram(Program):
         return Launch(name, _OpenClEnqueue(self, name, groups, args, n_fits))
 
     def of_source(self, source: str) -> OpenCLProgram:
-        found: OpenCLProgram = self.device.build_rendered(self.kernel, source, self.wg_size, {})
+        size = self.wg_size
+        found: OpenCLProgram = self.device.build_rendered(self.kernel, source, size, {}, sure=size)
         found.kernel = self.kernel
         return found
 
@@ -125,13 +126,25 @@ class LaterProgram(OpenCLProgram):
 
 
 class WaitingProgram(LaterProgram):
-    """A program that is compiled when it is told to begin, or a kernel is launched."""
+    """A program that is compiled when it is told to begin, or a kernel is launched.
+
+    Parameters
+    ----------
+    start : callable
+        Begins to build it.
+    """
 
     is_waiting = True
 
+    def __init__(
+        self, device: Any, source: str, wg_size: int, start: Callable[[], Future[OpenCLProgram]]
+    ) -> None:
+        super().__init__(device, source, wg_size, lambda: start().result())
+        self._start = start
+
     def begin(self) -> None:
         if self.is_waiting:
-            self.is_waiting, self._finish = False, build_threads.begin(self._finish).result
+            self.is_waiting, self._finish = False, self._start().result
 
 
 class _OpenClEnqueue(BoundKernel):

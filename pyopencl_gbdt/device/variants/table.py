@@ -14,6 +14,7 @@ from typing import Any
 
 from pyopencl_gbdt.device.capabilities import Kind
 from pyopencl_gbdt.device.variants import tried_sizes as tried
+from pyopencl_gbdt.device.variants.launching import LAUNCHING
 from pyopencl_gbdt.device.variants.variant import Kernel, Variant
 
 #: Bytes of local memory that kernels leave to the driver: NVIDIA's refuses a kernel that takes all.
@@ -280,18 +281,7 @@ _ENTRIES = (
         _variant("steps", {"wg_size": 1}, "a launch or more for each step of a level"),
         tuned={"groups_per_unit": tried.PER_UNIT},
     ),
-    _kernel(  # `nodes`: most of a level
-        "last_group",
-        _on_gpu(
-            "joined",
-            {"wg_size": 256, "nodes": 256},
-            "H200, OpenCL, ms a round by a launch for each kernel and joined: 10 k x 20, depth 6 "
-            "0.324 and 0.244; 1 M x 28, depth 6 0.560 and 0.439; CUDA's graphs gain nothing",
-            lookback=True,
-            warp_words=True,
-        ),
-        _variant("launches", {"wg_size": 256, "nodes": 256}, "a launch for each kernel"),
-    ),
+    *LAUNCHING,
     _of_rounds(
         "partition",
         _on_gpu(

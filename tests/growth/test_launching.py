@@ -1,15 +1,15 @@
-"""Rounds whose launches are joined by last groups have fewer launches, and the same trees."""
+"""Rounds of fewer launches, with fewer arguments, have the same trees."""
 
 from itertools import chain
 
 import numpy as np
 import pytest
 
-from pyopencl_gbdt import Dataset, train
-from pyopencl_gbdt.device import open_device
+from pyopencl_gbdt import Dataset, cv, train
+from pyopencl_gbdt.device import launching, open_device
+from pyopencl_gbdt.device.launching import LAST_GROUP, PACKED_ARGUMENTS, Launching
 from pyopencl_gbdt.device.program import Launch, Program
 from pyopencl_gbdt.errors import KernelFallbackWarning, ParameterError
-from pyopencl_gbdt.growth.round_kernels import ENVIRONMENT, LastGroups
 from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
@@ -53,40 +53,52 @@ def _gpu(monkeypatch):
         data.forget()
 
 
-def model(case, word, monkeypatch):
+def model(case, word, monkeypatch, packed="off"):
     """Return a model's bytes, and the launches of its batches of trees."""
     seen = []
-    actions = LastGroups.actions
+    actions = Launching.actions
 
-    def noted(joins, given):
-        found = actions(joins, given)
-        seen.append([action.name for action in found])
+    def noted(own, given):
+        found = actions(own, given)
+        seen.append(found)
         return found
 
     data, params = CASES[case]
     with monkeypatch.context() as patch:
-        patch.setenv(ENVIRONMENT, word)
-        patch.setattr(LastGroups, "actions", noted)
+        patch.setenv(LAST_GROUP, word)
+        patch.setenv(PACKED_ARGUMENTS, packed)
+        patch.setattr(Launching, "actions", noted)
         own = {"device": TEST_DEVICE, "max_depth": 3, **params}
         return to_xgboost_json(train(own, data, 4).ensemble), list(chain(*seen))
+
+
+def n_arguments(actions):
+    return [len(one.enqueue.args) for one in actions if hasattr(one, "enqueue")]
 
 
 @pytest.mark.few(1)
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.usefixtures("_gpu")
-def test_the_model_is_that_of_a_launch_for_each_kernel(case, monkeypatch):
+def test_the_model_is_that_of_a_launch_for_each_kernel(case, device, monkeypatch):
     apart, every = model(case, "off", monkeypatch)
     joined, fewer = model(case, "on", monkeypatch)
     assert joined == apart
-    pairs = [name.split("_", 1) for name in fewer if name in ("find_decide", "move_place")]
-    assert len(fewer) < len(every)
-    assert len(pairs) >= 2
+    names = [one.name for one in fewer]
+    assert len(names) < len(every)
+    assert len([name for name in names if name in ("find_decide", "move_place")]) >= 2
+    few, packed = model(case, "on", monkeypatch, packed="on")
+    assert few == apart
+    assert [one.name for one in packed] == names
+    if device.caps.api == "opencl":
+        assert max(n_arguments(packed)) < 12 < max(n_arguments(fewer))
+    else:
+        assert n_arguments(packed) == n_arguments(fewer)
 
 
 @pytest.mark.usefixtures("_gpu")
 def test_launches_of_a_round(monkeypatch):
     """XGBoost launches several times as many."""
-    monkeypatch.setenv(ENVIRONMENT, "on")
+    monkeypatch.setenv(LAST_GROUP, "on")
     data, params = CASES["logistic"]
     found = Parameters.from_dict({"max_depth": 6, **params})
     fit = Fit(open_device(TEST_DEVICE), found, get_objective(found.objective, found), data, 0.0)
@@ -96,6 +108,18 @@ def test_launches_of_a_round(monkeypatch):
         *["histogram", "find_decide", "move_place"] * 5,
         "histogram", "find_decide", "finish_tree_keep", "add_leaves",
     ]  # fmt: skip
+
+
+@pytest.mark.usefixtures("_gpu")
+def test_only_folds_in_queues_of_their_own_pack_arguments(device, monkeypatch):
+    calls = []
+    monkeypatch.setattr(launching, "packed", lambda actions, _: calls.append(actions) or actions)
+    monkeypatch.setenv(PACKED_ARGUMENTS, "on")
+    data, params = CASES["logistic"]
+    for way, n_calls in ("joined", 0), ("queues", 2 * (device.caps.api == "opencl")):
+        monkeypatch.setenv("PYOPENCL_GBDT_CONCURRENT_FITS", way)
+        cv({"device": TEST_DEVICE, "max_depth": 3, **params}, data, 2, nfold=2, seed=5)
+        assert len(calls) == n_calls, way
 
 
 @pytest.mark.usefixtures("_gpu", "nothing_refused")
@@ -114,11 +138,32 @@ def test_a_launch_that_fails_is_two_again(monkeypatch):
     with pytest.warns(KernelFallbackWarning, match=r"last_group: 'joined'.*'launches'"):
         again, names = model("logistic", "on", monkeypatch)
     assert again == apart
-    assert "move_place" in names  # that was the first try; the second joins none
+    # that was the first try; the second joins none
+    assert "move_place" in [one.name for one in names]
 
 
-def test_a_word_that_is_none(monkeypatch):
-    monkeypatch.setenv(ENVIRONMENT, "yes")
+@pytest.mark.usefixtures("_gpu", "nothing_refused")
+def test_a_launch_with_few_arguments_that_fails_has_many_again(device, monkeypatch):
+    if device.caps.api != "opencl":
+        pytest.skip("CUDA's launches keep their arguments")
+    apart, _ = model("logistic", "off", monkeypatch)
+    bind = Program.bind_fits
+
+    def refused(program, name, groups, args, n_fits):
+        def fails():
+            raise program.launch_error("no registers are left")
+
+        return Launch(name, fails) if name == "move" else bind(program, name, groups, args, n_fits)
+
+    monkeypatch.setattr(Program, "bind_fits", refused)
+    with pytest.warns(KernelFallbackWarning, match=r"arguments: 'packed'.*'each'"):
+        again, _ = model("logistic", "off", monkeypatch, packed="on")
+    assert again == apart
+
+
+@pytest.mark.parametrize("environment", [LAST_GROUP, PACKED_ARGUMENTS])
+def test_a_word_that_is_none(environment, monkeypatch):
+    monkeypatch.setenv(environment, "yes")
     data, params = CASES["logistic"]
-    with pytest.raises(ParameterError, match="PYOPENCL_GBDT_LAST_GROUP='yes'"):
+    with pytest.raises(ParameterError, match=f"{environment}='yes'"):
         train({"device": TEST_DEVICE, **params}, data, 1)

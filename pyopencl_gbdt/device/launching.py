@@ -1,0 +1,148 @@
+"""How the launches of a round are made: which become one, and whether they take few arguments."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from pyopencl_gbdt.device import build_threads
+from pyopencl_gbdt.device.arena import Arena, zeros
+from pyopencl_gbdt.device.base import Device
+from pyopencl_gbdt.device.drivers.fallback import Attempt
+from pyopencl_gbdt.device.joined_launches import packed
+from pyopencl_gbdt.device.last_group import followed
+from pyopencl_gbdt.device.program import Action, Program, begin_builds
+from pyopencl_gbdt.device.variants import KERNELS, choosing
+from pyopencl_gbdt.errors import ParameterError
+
+LAST_GROUP = "PYOPENCL_GBDT_LAST_GROUP"
+PACKED_ARGUMENTS = "PYOPENCL_GBDT_PACKED_ARGUMENTS"
+_WORDS = ("auto", "on", "off")
+#: Kernels, and the kernel of one work-group that may follow each.
+PAIRS = {
+    "quantize_gradients": "begin_tree", "find": "decide", "move": "place", "finish_tree": "keep",
+}  # fmt: skip
+#: Templates of which these may be all kernels that a fit launches.
+_WAIT = frozenset({"split", "level", "partition", "finalize"})
+#: The same of those whose launches take few arguments.
+_PACKED = _WAIT | {"gradients", "histogram", "histogram_banks", "plan", "update_margins"}
+
+
+def asked(environment: str) -> str:
+    """Return the word in an environment variable: one of ``_WORDS``.
+
+    Raises
+    ------
+    ParameterError
+        If it is another word.
+    """
+    word = os.environ.get(environment, "").strip().lower() or "auto"
+    if word not in _WORDS:
+        raise ParameterError(
+            f"{environment}={word!r}: expected 'on', 'off' or 'auto'; unset it for 'auto'"
+        )
+    return word
+
+
+@dataclass(frozen=True)
+class RoundSize:
+    """What a round grows: trees level by level or not, and how many of what."""
+
+    by_level: bool
+    level_nodes: int
+    """Most nodes of a level."""
+    rows: int
+    rounds: int
+    """How many a fit has."""
+
+
+class _Choice:
+    """Whether a fit has the first variant of a kernel; if a launch fails, the next fit has not.
+
+    Parameters
+    ----------
+    device : Device
+    kernel : str
+    environment : str
+        Its word takes the place of the rule.
+    possible : bool
+    by_rule : bool
+        Whether it is faster, on a device for which it is chosen.
+    """
+
+    def __init__(
+        self,
+        device: Device,
+        kernel: str,
+        environment: str,
+        possible: bool,
+        by_rule: bool,
+    ) -> None:
+        first, word = KERNELS[kernel].variants[0], asked(environment)
+        self._attempt = Attempt(device, kernel, first)
+        self._next = partial(choosing.choose, kernel, device.caps)
+        self.taken = possible and word != "off"
+        self.taken = self.taken and choosing.refusal(first, device.caps) not in choosing.REFUSED
+        if word == "auto":
+            self.taken = self.taken and by_rule and self._next().name == first.name
+
+    def built(self, program: Program) -> Program:
+        """Return a new program."""
+        return self._attempt.built(program, self._next)
+
+
+class Launching:
+    """Makes launches of a fit's rounds few, and their arguments, or leaves them as they are.
+
+    Joined, the last work-group of a launch does what else takes a launch. That is where groups see
+    what others wrote, level by level, for trees of few nodes: one group takes longer for many.
+    Packed, a launch passes few arguments, which take the host time through NVIDIA's OpenCL.
+
+    Parameters
+    ----------
+    arena : Arena
+    size : RoundSize
+    """
+
+    def __init__(self, arena: Arena, size: RoundSize) -> None:
+        self._arena, device, caps = arena, arena.device, arena.device.caps
+        joins, packs = (KERNELS[name].variants[0].params for name in ("last_group", "arguments"))
+        by_level = size.by_level and device.profiler is None
+        few = size.level_nodes <= joins["nodes"]
+        self._joined = _Choice(
+            device, "last_group", LAST_GROUP, by_level and few and caps.lookback,
+            caps.api == "opencl",  # graphs of CUDA's gain nothing
+        )  # fmt: skip
+        alone = caps.api == "opencl" and device.room is None  # others' launches are joined with its
+        small = size.rows <= packs["rows"] and size.rounds >= packs["rounds"]
+        self._packed = _Choice(
+            device, "arguments", PACKED_ARGUMENTS, by_level and alone, small and self.joins
+        )
+        if self.joins:
+            arena.array("arrived_groups", 1, np.uint32, zeros)  # every launch leaves it so
+
+    @property
+    def joins(self) -> bool:
+        """Whether launches are joined."""
+        return self._joined.taken
+
+    def waiting(self) -> contextlib.AbstractContextManager[None]:
+        """Let programs wait while kernels are built, if none of their kernels may be launched."""
+        packed = _PACKED if self._packed.taken else frozenset[str]()
+        return build_threads.waiting(packed | _WAIT if self.joins else packed)
+
+    def actions(self, actions: Sequence[Action]) -> list[Action]:
+        """Return the same actions, by fewer launches and arguments where that is faster."""
+        found = list(actions)
+        with self.waiting():
+            if self.joins:
+                found = followed(found, PAIRS, self._arena["arrived_groups"], self._joined.built)
+        if self._packed.taken:
+            found = packed(found, self._packed.built)
+        begin_builds(found)
+        return found
