@@ -177,7 +177,7 @@ FN void add_${n}(const data_t* data, const u32 place, GLOBAL const node_t* node,
 % endif
 </%def>
 
-<%def name="searches()">
+<%def name="searches(copies=False)">
 /* One node: what its borders are scored with, sums of its missing rows, and its search of all features of a task. */
 typedef struct {
     parent_t parent;
@@ -208,27 +208,28 @@ FN void end_node(searched_t* own, GLOBAL candidate_t* out) {
     write_candidate(out, key / 1024, best);
 }
 
-/* Sum up a root's bins; the code after them is that of missing values, if there are any. */
-FN void sum_up(GLOBAL const i64x2* cells, const u32 n_bins, const u32 n_codes, sums_t* sums, searched_t* search) {
+<% copy = ", GLOBAL i64x2* copy" * copies %>\
+/* Sum up a root's bins; the code after them is that of missing values, if there are any.${" The cells are copied." * copies} */
+FN void sum_up(GLOBAL const i64x2* cells, const u32 n_bins, const u32 n_codes, sums_t* sums, searched_t* search${copy}) {
     i64x2 sum = MAKE_I64X2(0, 0);
     sums->h[0] = 0;
     for (u32 bin = 0; bin < n_bins; bin++) {
-        sum = ADD_I64X2(sum, cells[bin]);
+        sum = ADD_I64X2(sum, cells[bin]);${" copy[bin] = cells[bin];" * copies}
         sums->g[bin] = sum.x;
         sums->h[bin + 1] = sum.y;
     }
-    search->missing_g = n_codes > n_bins ? cells[n_bins].x : 0;
+    search->missing_g = n_codes > n_bins ? cells[n_bins].x : 0;${" if (n_codes > n_bins) copy[n_bins] = cells[n_bins];" * copies}
     search->missing_h = n_codes > n_bins ? cells[n_bins].y : 0;
 }
 
-/* Sum up the bins of two siblings; the parent's histogram becomes the larger one's, unless none is kept. */
+/* Sum up the bins of two siblings; the parent's histogram becomes the larger one's, unless none is kept.${" The smaller one's cells are copied, unless there is no place." * copies} */
 FN void sum_up_pair(GLOBAL const i64x2* cells, GLOBAL i64x2* parent, const u32 n_bins, const u32 n_codes,
-                    const u32 keeps, sums_t* sums, sums_t* other_sums, searched_t* search, searched_t* other) {
+                    const u32 keeps, sums_t* sums, sums_t* other_sums, searched_t* search, searched_t* other${copy}) {
     i64x2 sum = MAKE_I64X2(0, 0), other_sum = sum, last = sum, other_last = sum;
     sums->h[0] = other_sums->h[0] = 0;
     for (u32 bin = 0; bin < n_bins; bin++) {
         const i64x2 own = cells[bin], rest = SUB_I64X2(parent[bin], own);
-        if (keeps) parent[bin] = rest;
+        if (keeps) parent[bin] = rest;${" if (copy) copy[bin] = own;" * copies}
         sum = ADD_I64X2(sum, own);
         other_sum = ADD_I64X2(other_sum, rest);
         sums->g[bin] = sum.x;
@@ -239,7 +240,7 @@ FN void sum_up_pair(GLOBAL const i64x2* cells, GLOBAL i64x2* parent, const u32 n
     if (n_codes > n_bins) {
         last = cells[n_bins];
         other_last = SUB_I64X2(parent[n_bins], last);
-        if (keeps) parent[n_bins] = other_last;
+        if (keeps) parent[n_bins] = other_last;${" if (copy) copy[n_bins] = last;" * copies}
     }
     search->missing_g = last.x;
     search->missing_h = last.y;

@@ -93,13 +93,13 @@ FN void search_nodes(const data_t* data, GLOBAL const u32* added, const u32 begi
             const u32 offset = data->feature_offset[feature], n_codes = data->feature_offset[feature + 1] - offset;
             const u32 n_bins = data->feature_bins[feature];
             GLOBAL i64x2* own = cells + (feature - begin) * ${most_codes};
+            GLOBAL i64x2* kept = pool + (u64)node->slot * data->n_codes + offset;
             if (has_sibling) {
                 GLOBAL i64x2* parent = pool + (u64)sibling->slot * data->n_codes + offset;
-                sum_up_pair(own, parent, n_bins, n_codes, sibling->count > FEW, &sums, &other_sums, &search, &other);
+                sum_up_pair(own, parent, n_bins, n_codes, sibling->count > FEW, &sums, &other_sums, &search, &other,
+                            node->count > FEW ? kept : 0);
                 if (splits_large) search_feature(&other_sums, n_bins, feature, &other);
-            } else sum_up(own, n_bins, n_codes, &sums, &search);
-            GLOBAL i64x2* kept = pool + (u64)node->slot * data->n_codes + offset;
-            for (u32 code = 0; node->count > FEW && code < n_codes; code++) kept[code] = own[code]; /* for its children */
+            } else sum_up(own, n_bins, n_codes, &sums, &search, kept);
             if (splits_small) search_feature(&sums, n_bins, feature, &search);
         }
     }

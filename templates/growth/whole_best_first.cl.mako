@@ -19,8 +19,9 @@
 ##
 ## params: wg_size (1); clipped, code, most_codes, counter_words, counted as in `whole_trees`; few_rows
 ##         of a node whose children are searched by their own codes; chunk, rows of a task that moves some;
-##         prefetch, rows ahead that are asked for (0: not at all); most_features of a task, a multiple of 4; staged,
-##         rows whose codes are copied before they are added; added_rows from which on groups add parts
+##         prefetch, rows ahead that are asked for (0: not at all); most_features of a task, a multiple of 8 (half
+##         of it where rows have more); staged, rows whose codes are copied before they are added; added_rows from
+##         which on groups add parts
 <%page args="wg_size, clipped, code, most_codes, counter_words, counted, few_rows, chunk, prefetch, most_features, staged, added_rows"/>
 <%namespace name="payload" file="payload.cl.mako"/>
 <%namespace name="candidates" file="candidates.cl.mako"/>
@@ -32,7 +33,7 @@
 <%namespace name="rows_of_nodes" file="rows_of_nodes.cl.mako"/>
 ${candidates.consider(False)}
 ${runs.functions(most_codes - 1, False, False, clipped, sparse=False, doubles=False, kept=False)}
-${pairs.searches()}
+${pairs.searches(copies=True)}
 ${tasks.phases(counter_words)}
 ${tasks.roots()}
 ${tasks.places()}
@@ -69,7 +70,8 @@ FN void open_search(const trees_t* trees, const u32 phase, const u32 step) {
     const u32 n_pairs = step ? trees->levels[step].count / 2 : trees->levels[0].count;
     const u32 n_tasks = trees->n_units * (trees->n_units > 1 && n_pairs > 1 ? 2 : 1);
     const u32 share = (u32)((u64)trees->n_features * n_pairs / n_tasks + 3) / 4 * 4;
-    const u32 each = share > ${most_features} ? ${most_features} : (share < 4 ? 4 : share);
+    const u32 most = trees->n_features > ${most_features} ? ${most_features // 2} : ${most_features}; /* of several tasks cells share a cache */
+    const u32 each = share > most ? most : (share < 4 ? 4 : share);
     open_phase(trees, phase, SEARCH, step, n_pairs * ((trees->n_features + each - 1) / each), each);
 }
 
