@@ -23,6 +23,8 @@ from pyopencl_gbdt.device.base import Device, DeviceArray
 SPARE_BYTES = 64 * 1024
 #: Most bytes of all jobs together.
 MOST_TOGETHER = 256 << 20
+#: Most of the free memory that an allocation takes, as the first job counts it alone.
+MOST_OF_FREE = 0.25
 
 
 class Room:
@@ -54,7 +56,9 @@ class Room:
     def grow(self, device: Device, n_bytes: int) -> DeviceArray | None:
         """Make an allocation in which every job has so many bytes; None if that is too much."""
         step = n_bytes + SPARE_BYTES
-        most = min(MOST_TOGETHER - self.n_jobs * sum(self.steps), device.caps.max_alloc_bytes)
+        left = MOST_TOGETHER - self.n_jobs * sum(self.steps)
+        free = device.caps.global_bytes - device.allocated_bytes
+        most = min(left, device.caps.max_alloc_bytes, int(MOST_OF_FREE * free))
         if self.n_jobs * step > most:
             return None
         whole = device.empty(self.n_jobs * step, np.uint8, "arrays of several fits")

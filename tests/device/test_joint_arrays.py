@@ -7,6 +7,7 @@ import pytest
 
 from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.device.arena import Arena, joint_arrays, uploaded
+from pyopencl_gbdt.device.limited_device import limit_memory
 from pyopencl_gbdt.device.room import Room, lasting, shared
 from tests.conftest import TEST_DEVICE
 
@@ -128,3 +129,14 @@ def test_what_jobs_side_by_side_share():
         opened.room = room.job()
         shared(opened).setdefault("jobs", []).append(opened.room.number)
     assert shared(opened) == {"jobs": [0, 1]}
+
+
+def test_an_allocation_of_jobs_leaves_memory_to_the_first():
+    opened = open_device(TEST_DEVICE)
+    limit_memory(opened, opened.allocated_bytes + 4_000_000)
+    opened.room = Room(5).job()
+    large = lasting(opened, (200_000,), np.uint8)
+    assert large.place == (large, 0)
+    small = lasting(opened, (100_000,), np.uint8)
+    assert small.place[0].nbytes < 1_000_000
+    assert [n for n, *_ in opened.room.taken] == [0]
