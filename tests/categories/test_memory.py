@@ -75,7 +75,7 @@ def taken(task):
         tracemalloc.stop()
 
 
-@pytest.mark.few(1)
+@pytest.mark.few(2)
 @pytest.mark.more(2)
 @pytest.mark.parametrize("case", CASES)
 def test_the_estimate_is_what_a_fit_takes(case, asked):
@@ -128,7 +128,6 @@ def test_what_encoding_an_order_takes_is_on_paper(n_rows, is_there):
     assert paper.asked_bytes == device.peak_bytes - before
 
 
-@pytest.mark.few(1)
 @pytest.mark.more(3)
 @pytest.mark.parametrize("case", ["combinations", "orders", "borders and priors"])
 @pytest.mark.parametrize(

@@ -86,7 +86,7 @@ SEVERAL_WORK_ITEMS = (
 THOROUGH = {"test_history_is_the_hosts": lambda case, wg: wg > 0 and case not in SEVERAL_WORK_ITEMS}
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(3)
 @pytest.mark.more(6)
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("wg", [0, 16])

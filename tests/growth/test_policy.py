@@ -83,7 +83,7 @@ SEVERAL = {
 }
 
 
-@pytest.mark.few(1)
+@pytest.mark.few(2)
 @pytest.mark.more(2)
 @pytest.mark.parametrize("case", SEVERAL)
 def test_several_leaves_a_step_grow_the_same_trees(case):

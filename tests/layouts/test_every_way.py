@@ -66,7 +66,7 @@ CASES = {
 }
 
 
-@pytest.mark.few(1)
+@pytest.mark.few(2)
 @pytest.mark.more(8)
 @pytest.mark.parametrize("case", CASES)
 def test_every_way(case):

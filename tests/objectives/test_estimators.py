@@ -72,7 +72,7 @@ def test_refusals():
         train({}, data, 1, evals=[(data, "a")], eval_metric="tweedie-nloglik")
 
 
-@pytest.mark.few(1)
+@pytest.mark.few(3)
 @pytest.mark.more(12)
 @pytest.mark.parametrize("case", LOSSES, ids=name_of)
 def test_fit_is_the_references(case):

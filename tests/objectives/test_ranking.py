@@ -58,7 +58,7 @@ def id_of(options):
     return "-".join(str(value) for value in options.values()) or "defaults"
 
 
-@pytest.mark.few(1)
+@pytest.mark.few(2)
 @pytest.mark.more(2)
 @pytest.mark.parametrize("sizes", [(0, 32), (1, 256)])
 @pytest.mark.parametrize("options", OPTIONS, ids=id_of)

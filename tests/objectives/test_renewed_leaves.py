@@ -44,7 +44,6 @@ def test_which_losses_renew_their_leaves():
     assert [both.leaf_alpha(k) for k in range(both.n_outputs)] == [0.25, 0.5]
 
 
-@pytest.mark.few(1)
 @pytest.mark.more(4)
 @pytest.mark.parametrize("name", RENEWED)
 @pytest.mark.parametrize("weighted", [False, True])

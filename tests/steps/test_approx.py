@@ -143,7 +143,6 @@ def test_cuts_of_sums_of_60_bits_equal_the_twins(rng, wg, proposal, max_bin):
         assert_same_bits(found, (ends[places] & last_entry).astype(np.uint8))
 
 
-@pytest.mark.few(1)
 @pytest.mark.more(4)
 @pytest.mark.usefixtures("small_pieces")
 @pytest.mark.parametrize(("name", "proposal"), [*itertools.product(GROWN, PROPOSALS)])

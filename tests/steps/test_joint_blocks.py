@@ -97,7 +97,7 @@ def test_codes_are_those_of_the_twin(device, pairs, rng):
     assert not rows[:, padding].any()
 
 
-@pytest.mark.few(1)
+@pytest.mark.few(2)
 @pytest.mark.more(3)
 @pytest.mark.usefixtures("_gpu")
 @pytest.mark.parametrize("case", CASES)

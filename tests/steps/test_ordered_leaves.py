@@ -111,7 +111,6 @@ def check(device, rng, wg, n, name, *, weighted, sampled):
     assert not parts.arena["ordered_exponents"].get().any()
 
 
-@pytest.mark.few(1)
 @pytest.mark.more(4)
 @pytest.mark.parametrize("sampled", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])

@@ -122,7 +122,6 @@ def check(device, rng, wg, layout, n, shape, depth, *, alpha, labels, weights):
     assert step.selects or not parts.arena["renew_counts"].get().any()
 
 
-@pytest.mark.few(2)
 @pytest.mark.more(5)
 @pytest.mark.parametrize("weights", [None, "whole", "spread"])
 @pytest.mark.parametrize("layout", [BYTE, WORD], ids=["u8", "u16"])

@@ -210,7 +210,6 @@ def test_monotone_constraints_and_bounded_weights(device, rng, wg, kind):
     assert found > 2 or kind in ("constant", "ties")
 
 
-@pytest.mark.few(2)
 @pytest.mark.more(5)
 @pytest.mark.parametrize("times", [2, pytest.param(4, marks=pytest.mark.thorough)])
 @pytest.mark.parametrize("kind", KINDS)

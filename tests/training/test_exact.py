@@ -46,7 +46,7 @@ def assert_law(data, **params):
     assert model_of(data, tree_method="exact", **params) == model_of(data, max_bin=2000, **params)
 
 
-@pytest.mark.few(1)
+@pytest.mark.few(3)
 @pytest.mark.more(10)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize(
@@ -181,7 +181,6 @@ INTERLEAVED = {
 }  # fmt: skip
 
 
-@pytest.mark.few(1)
 @pytest.mark.more(2)
 @pytest.mark.parametrize(
     "name",

@@ -38,7 +38,7 @@ def both(params, X, y, **columns):
     return model
 
 
-@pytest.mark.few(1)
+@pytest.mark.few(2)
 @pytest.mark.more(3)
 @pytest.mark.parametrize("growth", DRAWN)
 def test_models_are_the_twins(growth):
@@ -51,7 +51,7 @@ def test_models_are_the_twins(growth):
     assert to_xgboost_json(train(again, Dataset(X, y)).ensemble) != to_xgboost_json(model.ensemble)
 
 
-@pytest.mark.few(1)
+@pytest.mark.few(2)
 @pytest.mark.more(1)
 @pytest.mark.parametrize("growth", ["levels", "leaves", "symmetric"])
 @pytest.mark.parametrize("threshold", [64, 5])

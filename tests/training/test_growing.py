@@ -88,7 +88,7 @@ def usual_bytes(case):
     return bytes_of(*problem(case))
 
 
-@pytest.mark.few(1)
+@pytest.mark.few(2)
 @pytest.mark.more(6)
 @pytest.mark.parametrize("case", CASES)
 def test_the_twins_model(case):

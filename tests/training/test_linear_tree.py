@@ -55,7 +55,7 @@ def twin_of(params, y, weight=None, rows=X, **extra):
     return train_reference(Parameters.from_dict(params), rows, y, weight, **extra)
 
 
-@pytest.mark.few(1)
+@pytest.mark.few(2)
 @pytest.mark.more(5)
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_twin_has_the_same_model(kind):

@@ -59,7 +59,7 @@ def ours(X, y, *, least=LEAST, **params):
     return train({**params, "min_samples_leaf": least, "device": TEST_DEVICE}, Dataset(X, y))
 
 
-@pytest.mark.few(1)
+@pytest.mark.few(2)
 @pytest.mark.more(3)
 @pytest.mark.parametrize("loss", ["reg:squarederror", "binary:logistic"])
 @pytest.mark.parametrize("growth", GROWTH)
@@ -90,7 +90,7 @@ SAMPLES = {
 }
 
 
-@pytest.mark.few(1)
+@pytest.mark.few(2)
 @pytest.mark.more(3)
 @pytest.mark.parametrize("case", SAMPLES)
 def test_rows_are_counted_whatever_they_weigh(case):

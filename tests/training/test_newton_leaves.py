@@ -67,7 +67,7 @@ def usual(case):
     return text(*problem(case))
 
 
-@pytest.mark.few(1)
+@pytest.mark.few(2)
 @pytest.mark.more(5)
 @pytest.mark.parametrize("case", CASES)
 def test_the_twins_model(case):

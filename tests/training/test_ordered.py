@@ -43,7 +43,7 @@ def test_numbers_of_rows(n):
     check(X, score, None, **ORDERED, min_child_weight=0)
 
 
-@pytest.mark.few(1)
+@pytest.mark.few(2)
 @pytest.mark.more(3)
 @pytest.mark.parametrize(
     "params",

@@ -67,7 +67,7 @@ def test_as_the_twin(growth, label, weighted):
     to_xgboost_json(found)
 
 
-@pytest.mark.few(1)
+@pytest.mark.few(2)
 @pytest.mark.more(3)
 @pytest.mark.parametrize("name", [name for name in ALL if name != TEST_DEVICE])
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ def trained(X, y, weight=None, **params):
     return train({**given(**params), "device": TEST_DEVICE}, Dataset(X, y, weight))
 
 
-@pytest.mark.few(1)
+@pytest.mark.few(2)
 @pytest.mark.more(3)
 @pytest.mark.parametrize("growth", GROWTH)
 def test_models_are_the_twins(growth):

@@ -34,7 +34,7 @@ def both(params, X, y, weight=None, **columns):
     return model
 
 
-@pytest.mark.few(1)
+@pytest.mark.few(2)
 @pytest.mark.more(2)
 @pytest.mark.parametrize("growth", NOISY)
 def test_models_are_the_twins(growth):

@@ -63,7 +63,7 @@ def test_depths_bins_and_weights(objective, weighted, max_bin, max_depth):
     assert all(tree.depth.max() == max_depth for tree in model.trees[:1])
 
 
-@pytest.mark.few(1)
+@pytest.mark.few(3)
 @pytest.mark.more(6)
 @pytest.mark.parametrize("objective", [SQUARED, LOGISTIC])
 @pytest.mark.parametrize(

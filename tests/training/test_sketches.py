@@ -66,7 +66,7 @@ def twin(params, y, weight=None):
     return train_reference(Parameters.from_dict(params), X, y, weight)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(3)
 @pytest.mark.more(6)
 @pytest.mark.parametrize("kind", [*SKETCHED, *LATER])
 def test_bits_are_those_of_the_twin(kind):
@@ -112,7 +112,7 @@ def test_bits_are_the_same_on_several_devices(kind):
     )
 
 
-@pytest.mark.few(1)
+@pytest.mark.few(3)
 @pytest.mark.more(8)
 @pytest.mark.parametrize("kind", SHARED)
 def test_bits_are_the_same_in_pages_that_take_turns(monkeypatch, kind):

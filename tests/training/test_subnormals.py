@@ -91,7 +91,7 @@ def flushed(device):
     return of
 
 
-@pytest.mark.few(1)
+@pytest.mark.few(2)
 @pytest.mark.more(3)
 @pytest.mark.parametrize("case", CASES)
 def test_a_device_that_flushes_them_trains_the_same_model(device, flushed, case):

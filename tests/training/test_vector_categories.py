@@ -109,7 +109,7 @@ def twin_of(case):
     return params, train_reference(params, X, label, categorical_features=LEVELS)
 
 
-@pytest.mark.few(1)
+@pytest.mark.few(2)
 @pytest.mark.more(4)
 @pytest.mark.parametrize("case", CASES)
 def test_sets_are_those_of_the_twin(case):
@@ -119,7 +119,6 @@ def test_sets_are_those_of_the_twin(case):
     assert any((tree.split_kind == CATEGORY_SPLIT).any() for tree in found.trees)
 
 
-@pytest.mark.thorough
 @pytest.mark.few(1)
 @pytest.mark.more(3)
 @pytest.mark.parametrize("pretence", ["gpu", "baseline"])

@@ -112,7 +112,7 @@ def trained(kind: str, **more):
     return gbdt.train({**PARAMS, **given, **more}, gbdt.Dataset(X, y, weight))
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(3)
 @pytest.mark.more(8)
 @pytest.mark.parametrize("kind", KINDS)
 def test_bits_are_those_of_the_twin(kind):
