@@ -54,6 +54,9 @@ TELL_BYTES = {
         "comparison/plan.py floor_bytes", "profiling/traffic.py n_bytes",
         "profiling/profile.py _n_bytes",
     },
+    "of joint codes, which are planned before columns are cut": {
+        "pages/joiner.py set_up_bytes", "training/joint_pages.py set_up_bytes",
+    },
     "limits, which drivers and users set": {
         "fit/nodes.py forest_bytes", "pages/page.py most_page_bytes",
         "data/budget.py check_max_bytes", "data/budget.py _kilobytes",

@@ -224,6 +224,7 @@ class Arena:
     def forget(self, name: str) -> None:
         """Let a name stand for another array; the memory of the former one is freed."""
         del self.plan.arrays[name], self.arrays[name]
+        self._contents.pop(name, None)
 
     def forget_all(self) -> None:
         """Let go of all arrays, so that others can be asked for."""

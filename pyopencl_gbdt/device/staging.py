@@ -50,34 +50,46 @@ class Staging:
         self.piece = device.empty(shape, values.dtype) if whole is None else whole
         row_bytes = values.shape[1] * values.itemsize
         self._step = 0 if whole is None else row_bytes  # from the place of a row to the next
+        self._sent, self._sent_rows = values, piece_rows  # what ``pieces`` uploads
         self._pinned: list[Array] = []
         if values.nbytes >= LEAST_BYTES and device.holds_memory:
             # a comprehension would be a closure, by which a traceback keeps the piece alive
             nbytes = piece_rows * row_bytes
             self._pinned = [device.pinned(nbytes), device.pinned(nbytes)]
 
-    def pieces(self) -> Iterator[tuple[int, int]]:
+    def pieces(self, columns: range | None = None) -> Iterator[tuple[int, int]]:
         """Upload piece by piece; yield each piece's first row and number of rows.
 
         The caller must enqueue the kernels that read a piece before it asks for the next one.
+
+        Parameters
+        ----------
+        columns : range or None
+            Those that are uploaded, of more rows at a time; None is all. Not with ``whole``.
         """
+        self._sent, self._sent_rows = self.values, self.rows
+        if columns is not None:
+            self._sent = self.values[:, columns.start : columns.stop]
+            self._sent_rows = self.rows * self.values.shape[1] // len(columns)
         if self._pinned:
             yield from self._staged()
             return
-        for first in range(0, len(self.values), self.rows):
-            rows = self.values[first : first + self.rows]
+        for first in range(0, len(self.values), self._sent_rows):
+            rows = self._sent[first : first + self._sent_rows]
+            if self.device.holds_memory:  # on paper, rows may repeat one number
+                rows = np.ascontiguousarray(rows)
             self.device.write(self.piece, rows, first * self._step)
             yield first, len(rows)
 
     def _staged(self) -> Iterator[tuple[int, int]]:
         waits: list[Wait | None] = [None, None]
-        starts = range(0, len(self.values), self.rows)
+        starts = range(0, len(self.values), self._sent_rows)
         with ThreadPoolExecutor(_threads()) as pool:
             copied = self._fill(pool, 0)
             for number, first in enumerate(starts):
                 for part in copied:
                     part.result()
-                rows = self.values[first : first + self.rows]
+                rows = self._sent[first : first + self._sent_rows]
                 pinned = self._pinned[number % 2][: rows.nbytes]
                 waits[number % 2] = self.device.write_later(self.piece, pinned, first * self._step)
                 if number + 1 < len(starts):  # fill the next one while the device copies
@@ -92,10 +104,9 @@ class Staging:
 
     def _fill(self, pool: ThreadPoolExecutor, number: int) -> list[Future[None]]:
         """Start to copy a piece into one of the buffers; each thread copies a part."""
-        rows = self.values[number * self.rows : (number + 1) * self.rows]
-        flat = rows.reshape(-1).view(np.uint8)
-        pinned = self._pinned[number % 2][: flat.size]
-        parts = zip(*(np.array_split(array, _threads()) for array in (pinned, flat)), strict=True)
+        rows = self._sent[number * self._sent_rows : (number + 1) * self._sent_rows]
+        pinned = self._pinned[number % 2][: rows.nbytes].view(rows.dtype).reshape(rows.shape)
+        parts = zip(*(np.array_split(array, _threads()) for array in (pinned, rows)), strict=True)
         return [pool.submit(np.copyto, to, part) for to, part in parts]
 
 

@@ -27,7 +27,7 @@ from pyopencl_gbdt.fit.rows_in_turn import RowsInTurn
 from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.fit.ways import Ways
 from pyopencl_gbdt.numerics.weights import F32, normalise
-from pyopencl_gbdt.pages.page import AnyPage, histogram_rows
+from pyopencl_gbdt.pages.page import AnyPage, has_joint_codes, histogram_rows
 from pyopencl_gbdt.parameters.facts import FitFacts
 from pyopencl_gbdt.parameters.values import ParameterValues
 
@@ -109,6 +109,7 @@ def assemble(
         facts.pages.n_orders, share,
     )  # fmt: skip
     known = {**features.facts(), **({} if schedule is None else {"kind": "streamed"})}
+    known["stores_joint"] = any(map(has_joint_codes, pages))
     ways.learn(**known, adds_histograms=rows.adds_histograms, most_picks=sizes.picks)
     rows.join()
     return FitParts(arena, rows, nodes, features, ways)

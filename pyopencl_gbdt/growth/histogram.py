@@ -33,6 +33,7 @@ from pyopencl_gbdt.device.team.messages import BestSplits
 from pyopencl_gbdt.device.team.sums import Window
 from pyopencl_gbdt.device.transfers import EarlyCopy
 from pyopencl_gbdt.dtypes import SUM
+from pyopencl_gbdt.errors import KernelLaunchError
 from pyopencl_gbdt.fit.features import FitFeatures
 from pyopencl_gbdt.fit.nodes import Nodes
 from pyopencl_gbdt.fit.page import FitPage
@@ -40,11 +41,11 @@ from pyopencl_gbdt.fit.page_schedule import CODES
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.rows import FitRows
 from pyopencl_gbdt.fit.ways import LISTS, Ways
-from pyopencl_gbdt.growth.joint_columns import JointBlocks, joins_blocks
+from pyopencl_gbdt.growth.joint_columns import ENVIRONMENT, JointBlocks, joins_blocks
 from pyopencl_gbdt.growth.open_columns import open_places
 from pyopencl_gbdt.pages.page import Layout
 from pyopencl_gbdt.primitives.histogram_kernel import HistogramKernel
-from pyopencl_gbdt.primitives.histogram_plan import shared_groups, work_groups
+from pyopencl_gbdt.primitives.histogram_plan import OWN_BANKS, shared_groups, work_groups
 from pyopencl_gbdt.primitives.packed_codes import JoinedCodes
 from pyopencl_gbdt.primitives.tiled_codes import TiledCodes
 from pyopencl_gbdt.primitives.tiled_histogram_kernel import (
@@ -278,6 +279,8 @@ class Histogram:
             self.kernel = self._built(self.ways.variant("histogram"))
         else:
             for attempt in self.ways.attempts("histogram"):
+                if self.joint is not None and not reads_joint(self.ways):
+                    self._reads_own_codes()
                 with attempt as variant:
                     self.kernel = self._built(variant)
                     self.ways.built(attempt, self.kernel.program)
@@ -291,6 +294,24 @@ class Histogram:
         groups, cells = (self.groups, n_codes) if partials else (1, 1)
         arena.array("pool", (self.nodes.slots, n_codes, 2), SUM)
         arena.array("partial", (groups, 2, cells, 2), SUM)
+
+    def _reads_own_codes(self) -> None:
+        """Read the columns' own codes, as the driver fails to build what reads joint ones.
+
+        Raises
+        ------
+        KernelLaunchError
+            If these are all that is stored: the fit starts again, and quantises its data again.
+        """
+        variant = self.ways.variant("histogram").name
+        if isinstance(self.rows.codes, JoinedCodes):
+            raise KernelLaunchError(
+                f"joint codes are all that is stored, and {variant!r} does not read them; set "
+                f"{ENVIRONMENT}=off",
+                "histogram", OWN_BANKS, variant,
+            )  # fmt: skip
+        self.joint = None
+        self.arena.forget("joint_blocks")
 
     def _built(self, variant: Variant) -> HistogramKernel | TiledHistogramKernel:
         arena, rows, nodes = self.arena, self.rows, self.nodes

@@ -9,37 +9,41 @@
 
 Rows move, and walk trees, by the digits of their joint codes. A later fit of the same data that
 needs other codes quantises them again.
+
+The columns' own codes are made of a piece of rows at a time, see ``pages/joiner.py``.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from functools import partial
 
-import numpy as np
-
-from pyopencl_gbdt.device.arena import uploaded
-from pyopencl_gbdt.device.base import MOST_Y
+from pyopencl_gbdt.device import Capabilities
 from pyopencl_gbdt.dtypes import BLOCK_BYTES
 from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.fit.features import FitFeatures
 from pyopencl_gbdt.fit.parts import FitParts
-from pyopencl_gbdt.fit.ways import gathers_columns, variant_of
+from pyopencl_gbdt.fit.ways import Ways, gathers_columns, variant_of
 from pyopencl_gbdt.growth.joint_columns import (
     ENVIRONMENT,
     asked,
     blocks_of,
     joins_blocks,
-    joint_order,
+    order_of_places,
+    takes_much,
     why_no_blocks,
     why_not_joined,
 )
-from pyopencl_gbdt.pages.page import AnyPage, Page
+from pyopencl_gbdt.pages.joiner import Joiner, JointShape
+from pyopencl_gbdt.pages.page import AnyPage, Page, histogram_rows
 from pyopencl_gbdt.parameters.facts import FitFacts
-from pyopencl_gbdt.primitives.packed_codes import BlockOrder, JoinedCodes
+from pyopencl_gbdt.primitives.packed_codes import JoinedCodes
 
-#: The columns' own codes are let go where they take at least this share of a device's memory.
-#: 700 k x 2000 of 5 values on an H200 with 141 GiB takes 3.30 GB with them and 0.49 GB without,
-#: with 10 % of the columns drawn 2.99 and 0.64 GB, by the plan. Less is kept for the next fit.
-LEAST_SHARE = 1 / 128
+
+def expects_alone(facts: FitFacts) -> bool:
+    """Whether a fit will store joint codes alone if its columns have as many codes as expected."""
+    if not facts.pages.n_joined or (asked() == "auto" and not _pays(facts)):
+        return False
+    return not why_not_alone(facts)
 
 
 def stands_alone(facts: FitFacts, room: int) -> bool:
@@ -49,7 +53,7 @@ def stands_alone(facts: FitFacts, room: int) -> bool:
     ----------
     facts : FitFacts
     room : int
-        Bytes that the device has beside the columns' own codes, which joint ones are made of.
+        Bytes that the device has for joint codes that are to be made.
 
     Raises
     ------
@@ -62,7 +66,7 @@ def stands_alone(facts: FitFacts, room: int) -> bool:
     needed = BLOCK_BYTES * blocks_of(facts.pages.n_joined) * facts.n_rows
     why = why_not_alone(facts)
     if not why and needed > room:
-        why = f"joint codes need {needed} bytes beside the columns' own codes, {room} are there"
+        why = f"joint codes need {needed} bytes, {room} are there"
     if why and word == "alone":
         raise ParameterError(f"{ENVIRONMENT}={word!r}: {why}; unset it")
     return not why
@@ -79,7 +83,15 @@ def why_not_alone(facts: FitFacts) -> str:
         return "rows in several orders are moved by each column's own codes"
     if caps is not None and variant_of("whole_trees", facts, caps).name == "one_launch":
         return "a launch that grows whole trees reads each column's own codes beside joint ones"
+    if caps is not None and facts.n_rows > _most_rows(facts, caps):
+        return "a launch would make histograms of all rows, and take too long"
     return why_not_joined(facts) if gathers_columns(facts) else why_no_blocks(facts)
+
+
+def _most_rows(facts: FitFacts, caps: Capabilities) -> int:
+    """Return the most rows of a page whose histograms read joint codes, or drawn columns."""
+    blocks = max(blocks_of(facts.pages.n_joined), blocks_of(facts.columns_of_tree)) + 1
+    return histogram_rows(caps, BLOCK_BYTES * blocks)
 
 
 def _pays(facts: FitFacts) -> bool:
@@ -87,51 +99,39 @@ def _pays(facts: FitFacts) -> bool:
     pages, caps = facts.pages, facts.device
     if caps is None or not pages.n_joined or pages.kind != "dense" or pages.adds_histograms:
         return False
-    order = BlockOrder.of(pages.n_features, np.dtype(np.uint8), coalesced=caps.coalesces_reads)
-    own = (order.row_bytes + pages.n_features) * facts.n_rows
-    if own < LEAST_SHARE * caps.global_bytes:
+    if not takes_much(facts, pages.n_features):
         return False
     percent = variant_of("joint_blocks", facts, caps).params["percent"]
     few = 100 * pages.n_joined <= percent * pages.n_features
     return few and (gathers_columns(facts) or joins_blocks(facts))
 
 
-def is_stored(page: AnyPage, parts: FitParts) -> bool:
+def joint_shape(features: FitFeatures, facts: FitFacts) -> JointShape:
+    """Return how the joint codes of a fit are stored, if they stand alone."""
+    caps = facts.device
+    assert caps is not None
+    order = None if gathers_columns(facts) else order_of_places(features.joined, caps)
+    return JointShape(features.joined, order)
+
+
+def is_stored(page: AnyPage, facts: FitFacts) -> bool:
     """Whether a page has the joint codes that a fit reads."""
     codes = page.codes if isinstance(page, Page) else None
-    by_column = gathers_columns(parts.ways.facts)
-    return isinstance(codes, JoinedCodes) and (codes.order is None) == by_column
+    return isinstance(codes, JoinedCodes) and (codes.order is None) == gathers_columns(facts)
+
+
+def joiner_of(features: FitFeatures, ways: Ways) -> Joiner:
+    """Return what joins the codes of a fit, if joint codes stand alone."""
+    build = partial(ways.build_kernel, "joint_blocks")
+    return Joiner(joint_shape(features, ways.facts), features.layout, build)
 
 
 def joined_pages(parts: FitParts) -> list[AnyPage]:
     """Return the page of a fit with joint codes in place of the columns' own codes."""
-    features, rows, device = parts.features, parts.rows, parts.arena.device
-    (page,), columns, layout = rows.page_list, features.joined, features.layout
-    by_column = gathers_columns(parts.ways.facts)
-    order = None if by_column else joint_order(parts)
-    places = np.arange(columns.n_places) if order is None else order.places()
-    members, begins, offset, digits = uploaded(
-        device,
-        [
-            columns.members, columns.begins, layout.feature_offset,
-            columns.digit_table(layout, places),
-        ],
-    )  # fmt: skip
-    n_rows, n_places = rows.n_rows, columns.n_places
-    shape = (n_places, n_rows) if order is None else order.shape(n_rows)
-    codes = device.empty(shape, np.uint8, "joint codes")
-    program = parts.ways.build_kernel("joint_blocks")
-    tables = {"members": members, "member_begin": begins, "feature_offset": offset}
-    sizes = {"n_rows": n_rows, "n_places": n_places, "codes": codes}
+    (page,), device = parts.rows.page_list, parts.arena.device
+    joiner = joiner_of(parts.features, parts.ways)
     assert isinstance(page, Page)
-    plain = page.codes.column_arguments()["codes"]
-    groups = rows.row_groups, min(n_places, MOST_Y) if order is None else order.n_blocks
-    if order is None:
-        program.launch("join_columns", groups, by_feature=plain, **sizes, **tables)
-    else:
-        program.launch(
-            "join_blocks", groups, block_features=order.block_features, by_feature=plain,
-            **order.strides(n_rows), **sizes, **tables,
-        )  # fmt: skip
+    joined = joiner.page(device, page.n_rows)
+    joiner.join(page, joined)
     device.finish()
-    return [replace(page, codes=JoinedCodes(codes, digits, order))]
+    return [joined]

@@ -4,7 +4,7 @@ Training holds the codes twice, by row and by feature, and 24 bytes for each row
 quanta, two row ids. Quantising may use as much, but at least `LEAST_BYTES`:
 
 - If all values fit too, they are uploaded as a whole. Otherwise they are uploaded in pieces of 16
-  MiB, once for every block of columns that is cut, and once more to be encoded.
+  MiB: every block of columns to be cut, and all columns once more to be encoded.
 - A block has as many sorted columns as fit.
 - Quantile summaries need no column: some rows of all columns are sorted at a time.
 - A batch of these columns is sorted at a time. The sort's scratch takes as much memory as the
@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.device.base import MOST_Y
 from pyopencl_gbdt.device.staging import PIECE_BYTES
+from pyopencl_gbdt.errors import MemoryPlanError
 from pyopencl_gbdt.primitives.packed_codes import bytes_of_codes
 from pyopencl_gbdt.primitives.radix_plan import scratch_bytes
 
@@ -82,7 +83,7 @@ def plan_set_up(
     *,
     weighted: bool,
     resident: bool = False,
-    tiled_bytes: int = 0,
+    code_bytes: int = 0,
     in_batches: bool = False,
     exact: bool = True,
 ) -> SetUp:
@@ -90,13 +91,13 @@ def plan_set_up(
 
     The quantiser's constructors take these sizes, so they cannot tell them: bytes are counted here.
 
-    ``resident`` says that the values are on the device already, in one piece; ``tiled_bytes`` are
-    those of the codes, if they are tiled. ``in_batches`` says that reading the values anew takes
-    longer than writing to memory, so that blocks are as large as memory allows. Columns are sorted
-    as a whole if ``exact``, else summarised.
+    ``resident`` says that the values are on the device already, in one piece; ``code_bytes`` are
+    those of the codes, if they are tiled or joint. ``in_batches`` says that reading the values anew
+    takes longer than writing to memory, so that blocks are as large as memory allows. Columns are
+    sorted as a whole if ``exact``, else summarised.
     """
     caps = device.caps
-    page = tiled_bytes or bytes_of_codes(device, n_rows, n_features, max_bin)
+    page = code_bytes or bytes_of_codes(device, n_rows, n_features, max_bin)
     there = caps.global_bytes - device.allocated_bytes
     weights = 4 * n_rows if weighted else 4
     budget = min(max(page + ROW_BYTES * n_rows + weights, LEAST_BYTES), there)
@@ -128,6 +129,22 @@ def plan_set_up(
     if not exact:
         cutting = SUMMARY_BYTES * min(n_rows * n_features, summary_values(device))
     return SetUp(piece_rows, block, batch, fixed + max(cutting, page + tables))
+
+
+def check_codes(device: Device, n_rows: int, n_features: int, most_codes: int) -> None:
+    """Refuse codes for which less memory was planned, and that do not fit.
+
+    Raises
+    ------
+    MemoryPlanError
+    """
+    there = device.caps.global_bytes - device.allocated_bytes
+    codes = bytes_of_codes(device, n_rows, n_features, most_codes)
+    if codes > there:
+        raise MemoryPlanError(
+            f"the codes of {n_rows} x {n_features} values need {codes} bytes on "
+            f"{device.caps.label}, which has {there} left; use fewer rows or features"
+        )
 
 
 def _scratch(device: Device, n_rows: int, batch: int, weighted: bool) -> int:

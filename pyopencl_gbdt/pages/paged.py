@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Literal
 
@@ -22,9 +23,10 @@ from pyopencl_gbdt.pages.columns import (
     uploaded_columns,
 )
 from pyopencl_gbdt.pages.cuts import SHARES, CutRule, make_layout
+from pyopencl_gbdt.pages.joiner import Joiner
 from pyopencl_gbdt.pages.levels import cut_features, layout_of, most_levels
 from pyopencl_gbdt.pages.page import Layout, Page, QuantizedData, SortedColumns
-from pyopencl_gbdt.pages.quantize import Quantizer
+from pyopencl_gbdt.pages.quantize import Quantizer, joins_none
 from pyopencl_gbdt.pages.tiles import EntryRows, TileMaker, TileSizes, suited_layout, tiled_bounds
 from pyopencl_gbdt.primitives.packed_codes import bytes_of_codes
 from pyopencl_gbdt.primitives.tiled_codes import MOST_CELLS, TiledCodes
@@ -187,6 +189,8 @@ def paged(
     *,
     exact: bool = True,
     rule: CutRule = SHARES,
+    code_bytes: int = 0,
+    joiner_of: Callable[[Layout], Joiner | None] = joins_none,
 ) -> QuantizedData:
     """Return a data set as pages on a device; the data set keeps the result for the next call.
 
@@ -207,6 +211,8 @@ def paged(
         As for ``Quantizer``; sparse data are always cut exactly.
     rule : CutRule
         Where bins of ``hist`` end.
+    code_bytes, joiner_of
+        As for ``Quantizer``, of dense codes.
 
     Raises
     ------
@@ -225,9 +231,9 @@ def paged(
     elif dense:
         quantizer = Quantizer(
             device, data.features_for(device), data.weight, max_bin, n_pages,
-            most_levels=most_levels(data), cut=cut_features(data), exact=exact, rule=rule,
+            code_bytes, most_levels(data), cut_features(data), exact=exact, rule=rule,
         )  # fmt: skip
-        made = quantizer.run(partial(layout_of, data=data))
+        made = quantizer.run(partial(layout_of, data=data), joiner_of)
     else:
         made = _in_columns(data, device, most, rule)
     data.kept = (key, made)
@@ -266,7 +272,7 @@ def _tiled(
         taken = sizes.plan(data.n_rows, _most_tiles(device, data.n_features, max_bin)).total_bytes
         values = data.features_for(device)
         source = Quantizer(
-            device, values, data.weight, max_bin, tiled_bytes=taken, exact=exact, rule=rule
+            device, values, data.weight, max_bin, code_bytes=taken, exact=exact, rule=rule
         )
         layout = make_layout(source.cuts())
     shape = data.n_rows, data.n_features

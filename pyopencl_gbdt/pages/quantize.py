@@ -17,8 +17,9 @@ from pyopencl_gbdt.device.room import shared
 from pyopencl_gbdt.device.run_ahead import Pace
 from pyopencl_gbdt.dtypes import SUM, VALUE, code_dtype
 from pyopencl_gbdt.errors import MemoryPlanError
-from pyopencl_gbdt.pages.budget import SetUp, found_words, plan_set_up
+from pyopencl_gbdt.pages.budget import SetUp, check_codes, found_words, plan_set_up
 from pyopencl_gbdt.pages.cuts import SHARES, CutRule, Cuts, make_layout, search_tables
+from pyopencl_gbdt.pages.joiner import Joiner, piece_rows
 from pyopencl_gbdt.pages.page import Layout, Page, QuantizedData, most_page_bytes, page_bounds
 from pyopencl_gbdt.pages.sources import (
     Values,
@@ -37,6 +38,10 @@ from pyopencl_gbdt.primitives.scan import Scan
 _STEP_BYTES = 4
 F32 = npt.NDArray[np.float32]
 U32 = npt.NDArray[np.uint32]
+
+
+def joins_none(layout: Layout) -> None:
+    """Leave each column its own codes."""
 
 
 class FullBins:
@@ -85,8 +90,9 @@ class Quantizer:
         Most bins for values of a feature, 2..65535.
     n_pages : int
         Pages of codes; 0 is the fewest that the device can allocate.
-    tiled_bytes : int
-        Expected bytes of the codes, if ``pages.tiles`` makes tiled ones of the values.
+    code_bytes : int
+        Expected bytes of the codes, with those of a piece that is encoded by itself: of tiled ones,
+        which ``pages.tiles`` makes of the values, or of joint ones. 0 is a code of every value.
     most_levels : int
         Most levels of a categorical feature; each will be a bin, whatever ``max_bin`` is.
     cut : uint32 array or None
@@ -117,7 +123,7 @@ class Quantizer:
         weight: F32 | None,
         max_bin: int,
         n_pages: int = 0,
-        tiled_bytes: int = 0,
+        code_bytes: int = 0,
         most_levels: int = 0,
         cut: U32 | None = None,
         *,
@@ -133,7 +139,7 @@ class Quantizer:
         sizes = self.n_rows, self.n_features, self.most_bins
         ways: dict[str, Any] = {
             "weighted": self.weighted, "resident": isinstance(values, DeviceArray),
-            "tiled_bytes": tiled_bytes, "in_batches": isinstance(values, BatchedRows),
+            "code_bytes": code_bytes, "in_batches": isinstance(values, BatchedRows),
             "exact": exact,
         }  # fmt: skip
         key = plan_set_up, device.caps.global_bytes, sizes, *ways.values()
@@ -141,7 +147,7 @@ class Quantizer:
         if key not in known:
             known[key] = plan_set_up(device, *sizes, **ways)
         self.plan: SetUp = known[key]
-        self._values, self.exact, self.rule = values, exact, rule
+        self._values, self.exact, self.rule, self._expects_few = values, exact, rule, code_bytes > 0
         self._programs: dict[str, tuple[Program, int]] = {}
         self._check_memory()
         self.weights = device.empty(1, np.float32) if weight is None else device.upload(weight)
@@ -156,9 +162,26 @@ class Quantizer:
         """How often all values are read: once for each block of columns, and once to be encoded."""
         return 1 + (-(-self.cut.size // self.plan.block) if self.exact else 1)
 
-    def run(self, layout_of: Callable[[Cuts], Layout] = make_layout) -> QuantizedData:
-        """Return the codes and their layout."""
+    def run(
+        self,
+        layout_of: Callable[[Cuts], Layout] = make_layout,
+        joiner_of: Callable[[Layout], Joiner | None] = joins_none,
+    ) -> QuantizedData:
+        """Return the codes and their layout.
+
+        Parameters
+        ----------
+        layout_of : callable
+            Returns the layout of codes.
+        joiner_of : callable
+            Returns what joins codes that share places; None: each column keeps its own ones.
+        """
         layout = layout_of(self.cuts())
+        joiner = joiner_of(layout)
+        if joiner is not None:
+            return QuantizedData([self.encode_joined(layout, joiner)], layout)
+        if self._expects_few:
+            check_codes(self.device, self.n_rows, self.n_features, layout.most_codes)
         return QuantizedData(self.encode(layout), layout)
 
     def _check_memory(self) -> None:
@@ -176,10 +199,16 @@ class Quantizer:
             )
 
     # -- pieces of the input ---------------------------------------------------------------
-    def pieces_of_values(self) -> Iterator[tuple[int, int, DeviceArray]]:
-        """Yield first row, number of rows, and values on the device, of each launch's piece."""
+    def pieces_of_values(
+        self, columns: range | None = None
+    ) -> Iterator[tuple[int, int, DeviceArray]]:
+        """Yield first row, number of rows, and values on the device, of each launch's piece.
+
+        ``columns`` are those that will be read: a piece has these, or all.
+        """
         row_bytes = _STEP_BYTES * self.n_features * max(1, self.most_bins.bit_length())
-        return in_launches(self.device, self.source, rows_a_launch(self.device.caps, row_bytes))
+        most = rows_a_launch(self.device.caps, row_bytes)
+        return in_launches(self.device, self.source, most, columns)
 
     def pieces(self) -> Iterator[tuple[int, int, dict[str, DeviceArray]]]:
         """Yield first row, number of rows, and the kernels' argument, of each piece of values."""
@@ -218,10 +247,12 @@ class Quantizer:
         pace = Pace(device)
         for first in range(0, self.cut.size, block):
             columns = min(block, self.cut.size - first)
-            for start, rows, piece in self.pieces_of_values():
+            read = range(int(self.cut[first]), int(self.cut[first + columns - 1]) + 1)
+            for start, rows, piece in self.pieces_of_values(read):
+                width = piece.shape[1]
                 program.launch(
                     "columns", self.device.caps.row_groups(rows), n_rows=rows,
-                    n_features=self.n_features,
+                    n_features=width, begin_feature=0 if width == self.n_features else read.start,
                     first_feature=first, n_columns=columns, start=start, all_rows=n,
                     features=features, values=piece, weights=self.weights, keys=keys,
                 )  # fmt: skip
@@ -305,6 +336,23 @@ class Quantizer:
             self._transpose(page)
         device.finish()
         return pages
+
+    def encode_joined(self, layout: Layout, joiner: Joiner) -> Page:
+        """Return the joint codes of all values; only a piece of rows has its columns' own codes."""
+        device, most = self.device, piece_rows(self.n_rows, self.n_features)
+        device.free_unused()  # what columns were cut with
+        tables = device.upload(search_tables(layout))
+        page = joiner.page(device, self.n_rows)
+        codes = empty_codes(device, most, self.n_features, code_dtype(layout.most_codes))
+        for start, rows, values in self.pieces_of_values():
+            for first in range(start, start + rows, most):
+                few = min(most, start + rows - first)
+                piece = Page(codes.first_rows(few), first, few)
+                self.encode_piece(piece, start, rows, values, tables)
+                self._transpose(piece)
+                joiner.join(piece, page)
+        device.finish()
+        return page
 
     def encode_piece(
         self, page: Page, start: int, rows: int, piece: DeviceArray, tables: DeviceArray

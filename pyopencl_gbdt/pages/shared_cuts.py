@@ -53,7 +53,7 @@ def shared_layout(
     most = planned_codes(device, data.rows, max_bin, rule)
     taken = bytes_of_codes(device, codes, data.n_features, most)
     quantizer = Quantizer(
-        device, data.rows, data.weight, max_bin, tiled_bytes=taken, cut=own, exact=exact, rule=rule
+        device, data.rows, data.weight, max_bin, code_bytes=taken, cut=own, exact=exact, rule=rule
     )
     cuts = quantizer.cuts()
     data.end_reading()

@@ -32,10 +32,15 @@ class ValueSource(ABC):
     """Values of a quantisation, which are read once for each block of columns, and once more."""
 
     @abstractmethod
-    def pieces(self) -> Iterator[Piece]:
+    def pieces(self, columns: range | None = None) -> Iterator[Piece]:
         """Yield all rows, piece by piece, on the device.
 
         The caller must enqueue the kernels that read a piece before it asks for the next one.
+
+        Parameters
+        ----------
+        columns : range or None
+            The columns that will be read; None is all. A piece may have the others, too.
         """
 
     @abstractmethod
@@ -79,10 +84,12 @@ def source_of(device: Device, values: Values, piece_rows: int) -> ValueSource:
     return HostValues(device, values, piece_rows)
 
 
-def in_launches(device: Device, source: ValueSource, most_rows: int) -> Iterator[Piece]:
+def in_launches(
+    device: Device, source: ValueSource, most_rows: int, columns: range | None = None
+) -> Iterator[Piece]:
     """Yield a source's pieces; larger ones in parts of about ``most_rows`` rows."""
     most = max(1, most_rows // ALIGNED_ROWS) * ALIGNED_ROWS
-    for start, rows, piece in source.pieces():
+    for start, rows, piece in source.pieces(columns):
         if rows <= most:
             yield start, rows, piece
             continue
@@ -97,7 +104,7 @@ class DeviceValues(ValueSource):
     def __init__(self, values: DeviceArray) -> None:
         self._values = values
 
-    def pieces(self) -> Iterator[Piece]:
+    def pieces(self, columns: range | None = None) -> Iterator[Piece]:
         yield 0, self._values.shape[0], self._values
 
     def host_blocks(self) -> Iterator[tuple[int, F32]]:
@@ -105,14 +112,17 @@ class DeviceValues(ValueSource):
 
 
 class HostValues(ValueSource):
-    """An array on the host: uploaded as a whole, borrowed, or uploaded in pieces every time."""
+    """An array on the host: uploaded as a whole, borrowed, or uploaded in pieces every time.
+
+    Pieces that are uploaded have the columns that will be read.
+    """
 
     def __init__(self, device: Device, values: F32, piece_rows: int) -> None:
         self._device, self._values, self._rows = device, values, piece_rows
         self._whole: DeviceArray | None = None
         self._staging: Staging | None = None
 
-    def pieces(self) -> Iterator[Piece]:
+    def pieces(self, columns: range | None = None) -> Iterator[Piece]:
         n_rows = len(self._values)
         if self._whole is None and self._rows >= n_rows:
             self._whole = self._device.borrow(self._values)
@@ -124,8 +134,9 @@ class HostValues(ValueSource):
                 yield first, piece.shape[0], piece
         else:
             self._staging = self._staging or Staging(self._device, self._values, self._rows)
-            for first, rows in self._staging.pieces():
-                yield first, rows, self._staging.piece
+            width = self._values.shape[1] if columns is None else len(columns)
+            for first, rows in self._staging.pieces(columns):
+                yield first, rows, self._staging.piece.reshaped((rows, width))
 
     def host_blocks(self) -> Iterator[tuple[int, F32]]:
         for first in range(0, len(self._values), _HOST_ROWS):
@@ -143,7 +154,7 @@ class BatchValues(ValueSource):
         self._whole: DeviceArray | None = None
         self._piece: DeviceArray | None = None
 
-    def pieces(self) -> Iterator[Piece]:
+    def pieces(self, columns: range | None = None) -> Iterator[Piece]:
         device = self._device
         if self._keeps:
             if self._whole is None:

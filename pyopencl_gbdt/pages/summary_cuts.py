@@ -118,7 +118,7 @@ class _Columns:
         columns = device.empty(n_columns * n_rows, np.float32)
         self._program.launch(
             "columns", device.caps.row_groups(n_rows), n_rows=n_rows, n_features=n_features,
-            first_feature=0, n_columns=n_columns, start=0, all_rows=n_rows,
+            begin_feature=0, first_feature=0, n_columns=n_columns, start=0, all_rows=n_rows,
             features=self._features, values=values, weights=self._none, keys=columns,
         )  # fmt: skip
         if weights is not None:

@@ -138,6 +138,8 @@ class PageFacts:
         ... and in how many orders of the rows they are computed.
     n_joined : int
         Columns of codes if features share joint ones; 0: none can.
+    stores_joint : bool
+        Whether the page has these joint codes alone, in place of the columns' own ones.
     n_features : int
     most_bins, most_codes, n_codes : int
         Of a feature, and codes of all; codes include the one for missing values.
@@ -162,6 +164,7 @@ class PageFacts:
     has_statistics: bool = False
     n_orders: int = 1
     n_joined: int = 0
+    stores_joint: bool = False
     n_features: int = 1
     most_bins: int = 1
     most_codes: int = 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -152,6 +152,12 @@ class PackedCodes:
     order: BlockOrder
     n_copies: int = 1
     fullest: DeviceArray | None = None
+
+    def first_rows(self, n_rows: int) -> PackedCodes:
+        """Return codes of so many rows in the same memory, whose contents they are to replace."""
+        codes = self.codes.reshaped(self.order.shape(n_rows))
+        by_feature = self.by_feature.reshaped((self.by_feature.shape[0], n_rows))
+        return replace(self, codes=codes, by_feature=by_feature)
 
     @property
     def block_features(self) -> int:

@@ -7,7 +7,8 @@ rows do not fit, and nothing asks for all of them at a time, pages take turns.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -38,7 +39,7 @@ from pyopencl_gbdt.fit.rows_in_turn import (
     passes_of_codes,
 )
 from pyopencl_gbdt.fit.share import Share
-from pyopencl_gbdt.growth.joint_columns import exclusive_groups
+from pyopencl_gbdt.growth.joint_columns import exclusive_groups, may_stand_alone
 from pyopencl_gbdt.growth.policy import Policy, agreed, tree_sizes
 from pyopencl_gbdt.growth.recipe import (
     MOST_WHOLE_ROWS,
@@ -67,7 +68,7 @@ from pyopencl_gbdt.pages.paged import (
     sizes_of,
     tile_sizes_of,
 )
-from pyopencl_gbdt.pages.quantize import Quantizer
+from pyopencl_gbdt.pages.quantize import Quantizer, joins_none
 from pyopencl_gbdt.pages.shared_cuts import encoded_part
 from pyopencl_gbdt.pages.sources import planned_codes
 from pyopencl_gbdt.pages.stored import PagesOnPaper, PageStore, StoredPages, encoded_pages
@@ -77,6 +78,9 @@ from pyopencl_gbdt.parameters.facts import FitFacts, PageFacts
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.primitives.packed_codes import bytes_of_codes
 from pyopencl_gbdt.training.fit_facts import loss_facts
+
+if TYPE_CHECKING:
+    from pyopencl_gbdt.training.joint_pages import JointPages
 
 #: Values whose fit is not built on paper before, which takes some 0.4 ms, ...
 _FEW_VALUES = 1_000_000
@@ -113,7 +117,7 @@ def _quantizer(
     most = max(planned_codes(device, values, params.max_bin, rule), levels)
     planned = bytes_of_codes(device, page_rows, data.n_features, most)
     return Quantizer(
-        device, values, weight, params.max_bin, tiled_bytes=planned, most_levels=levels,
+        device, values, weight, params.max_bin, code_bytes=planned, most_levels=levels,
         cut=cut_features(data), exact=params.max_bin_exact, rule=rule,
     )  # fmt: skip
 
@@ -162,6 +166,18 @@ class Placement:
         )  # fmt: skip
         self.chosen = self.policy or choose_policy(self.facts)
 
+    def _joint_pages(self) -> JointPages | None:
+        """Return what decides whether joint codes stand alone; None: they do not."""
+        if not may_stand_alone(self.facts, self.data.n_features):
+            return None
+        from pyopencl_gbdt.training.joint_pages import JointPages
+
+        return JointPages(
+            self.device, self.params, self.data, self.share, self.facts, self.beside,
+            self._features,
+            lambda layout, pages, beside: self._parts(layout, pages, None, None, beside=beside),
+        )  # fmt: skip
+
     def _on_paper(self, parts: FitParts) -> FitParts:
         """Build the fit's steps on paper; return the parts that know their arrays."""
         built = on_paper(parts)
@@ -182,16 +198,20 @@ class Placement:
             return self._in_turn(), None
         assert not isinstance(given, StoredPages)
         may_stream = RowsInTurn in rows
+        joint = self._joint_pages() if tiles is None else None
+        least = None if joint is None else joint.expected()
+        planned = 0 if joint is None else joint.set_up_bytes(least)
         if self._may_not_fit():
             columns = None if tiles is not None else expected_columns(self.data, self.params.search)
-            least = self._parts(even_layout(self.data.n_features), (), columns, tiles)
+            if least is None:
+                least = self._parts(even_layout(self.data.n_features), (), columns, tiles)
             if not may_stream:
                 check(self._on_paper(least))
             elif not self._fits_all(least):
                 return self._in_turn(), None
         codes: QuantizedData | None = None
         try:
-            codes = given or self._quantized(tiles)
+            codes = given or self._quantized(tiles, joint, planned)
         except MemoryPlanError:
             if not may_stream:
                 raise
@@ -201,11 +221,10 @@ class Placement:
             return self._in_turn(), None
         assert codes is not None
         parts = self._parts(codes.layout, codes.pages, sizes_of(codes), tile_sizes_of(codes))
-        if parts.ways.facts.pages.n_joined:
-            stored = has_joint_codes(codes.pages[0])
-            parts, codes = self._joined(parts, codes, tiles)
-            if has_joint_codes(codes.pages[0]) and not stored:
-                self.device.free_unused()  # the columns' own codes
+        if joint is not None and joint.joins(parts):
+            codes = joint.joined(parts, codes)
+            parts = self._parts(codes.layout, codes.pages, None, None)
+            self.device.free_unused()  # the columns' own codes
         if not may_stream and self._may_not_fit():
             check(self._on_paper(parts))
         elif may_stream and not self._fits_all(parts):
@@ -214,32 +233,12 @@ class Placement:
             return self._in_turn(), None
         return parts, codes
 
-    def _joined(
-        self, parts: FitParts, codes: QuantizedData, tiles: TileSizes | None
-    ) -> tuple[FitParts, QuantizedData]:
-        """Return a fit's parts and codes, with joint codes alone if the fit stores these.
-
-        The data set keeps them for its next fit, which quantises it again if it needs others.
-        """
-        from pyopencl_gbdt.growth.joint_alone import is_stored, joined_pages, stands_alone
-
-        room = self.device.caps.global_bytes - self.device.allocated_bytes
-        alone = stands_alone(parts.ways.facts, room - self.beside.total_bytes)
-        (page, *_) = codes.pages
-        if alone and is_stored(page, parts):
-            return parts, codes
-        if has_joint_codes(page):
-            self.data.forget()
-            codes = self._quantized(tiles)
-            parts = self._parts(codes.layout, codes.pages, sizes_of(codes), tile_sizes_of(codes))
-        if alone:
-            parts.rows.page_list = joined_pages(parts)
-            codes = QuantizedData(parts.rows.page_list, codes.layout)
-            kept, self.data.kept = self.data.kept, None
-            if kept is not None:
-                self.data.kept = (kept[0], codes)
-            del kept
-        return parts, codes
+    def _keeps_others(self, joint: JointPages | None) -> bool:
+        """Whether the data set keeps joint codes of an earlier fit that this one does not read."""
+        codes = None if self.data.kept is None else self.data.kept[1]
+        if not isinstance(codes, QuantizedData) or not has_joint_codes(codes.pages[0]):
+            return False
+        return joint is None or not joint.reads(codes)
 
     def _may_not_fit(self) -> bool:
         """Tell whether a tree may be too large for the device, so that it is built on paper first.
@@ -277,13 +276,26 @@ class Placement:
         sizes = params.search, params.page_kind, params.max_bin, slots
         return expected_tiles(data, self.device, *sizes)
 
-    def _quantized(self, tiles: TileSizes | None) -> QuantizedData:
+    def _quantized(
+        self, tiles: TileSizes | None, joint: JointPages | None, planned: int
+    ) -> QuantizedData:
+        """Return the codes, for which so many bytes are planned; 0: as each column's own take."""
         if self.share.layout is not None:
             layout, max_bin = self.share.layout, self.params.max_bin
             return encoded_part(self.data, self.device, layout, max_bin, self.n_pages)
+        if self._keeps_others(joint):
+            self.data.forget()
         sizes = self.params.search, self.params.max_bin, self.n_pages, tiles
         rule = CUT_RULES[self.params.cut_rule]
-        return paged(self.data, self.device, *sizes, exact=self.params.max_bin_exact, rule=rule)
+        return paged(
+            self.data, self.device, *sizes, exact=self.params.max_bin_exact, rule=rule,
+            code_bytes=planned, joiner_of=joins_none if joint is None else joint.joiner,
+        )  # fmt: skip
+
+    def _features(self, layout: Layout) -> FitFeatures:
+        """Return the features of dense codes."""
+        ordered, sampled = self.orders[0], self.params.samples_columns
+        return FitFeatures(layout, n_ordered=ordered, limits=self.limits, sampled=sampled)
 
     def _parts(
         self,
@@ -292,6 +304,7 @@ class Placement:
         columns: ColumnSizes | None,
         tiles: TileSizes | None,
         schedule: PageSchedule | None = None,
+        beside: MemoryPlan | None = None,
     ) -> FitParts:
         """Return a fit's parts; several leaves split in a step where that is faster, and fits."""
         exclusive = list[list[int]]()
@@ -299,15 +312,15 @@ class Placement:
         if n_small > 1 and self.share.team.size == 1 and not self.orders[0]:
             most_rows = MOST_WHOLE_ROWS * TIMES_JOINT_ROWS
             exclusive = exclusive_groups(self.facts, layout, pages, most_rows)
-        features = FitFeatures(
-            layout, columns, tiles, self.orders[0], self.limits, self.params.samples_columns,
-            exclusive,
-        )  # fmt: skip
+        features = replace(
+            self._features(layout), columns=columns, tiled=tiles, exclusive=exclusive
+        )
         kind = features.kind if schedule is None else "streamed"
         facts = self.facts.with_pages(kind=kind, most_picks=0)
-        parts = self._sized(facts, features, pages, schedule)
+        known = features, pages, schedule, beside or self.beside
+        parts = self._sized(facts, *known)
         if self.policy is None and self.chosen.picks > 1 and not self._fits_all(parts):
-            parts = self._sized(facts.with_pages(most_picks=1), features, pages, schedule)
+            parts = self._sized(facts.with_pages(most_picks=1), *known)
         return parts
 
     def _sized(
@@ -316,12 +329,13 @@ class Placement:
         features: FitFeatures,
         pages: Sequence[AnyPage],
         schedule: PageSchedule | None,
+        beside: MemoryPlan,
     ) -> FitParts:
         """Return a fit's parts, and set the policy; all members of a team call it together."""
         self.chosen = self.policy or agreed(choose_policy(facts), self.share.team)
         parts = assemble(
             self.device, facts, self._tree, features, pages, self.weights, schedule=schedule,
-            share=self.share, first_round=self.first_round, beside=self.beside,
+            share=self.share, first_round=self.first_round, beside=beside,
         )  # fmt: skip
         choose_trees(parts, self._on_paper)
         return parts

@@ -20,8 +20,9 @@
 <%page args="wg_size, items, weighted, code"/>
 <%namespace name="cut_search" file="cut_search.cl.mako"/>
 <% tile = max(wg_size, 1024) if wg_size == 1 else wg_size %>
+/* `values` has the features from `begin_feature` on. */
 KERNEL(${wg_size}) columns(
-        const u32 n_rows, const u32 n_features, const u32 first_feature, const u32 n_columns,
+        const u32 n_rows, const u32 n_features, const u32 begin_feature, const u32 first_feature, const u32 n_columns,
         const u32 start, const u32 all_rows, GLOBAL const u32* RESTRICT features,
         GLOBAL const f32* RESTRICT values, GLOBAL const f32* RESTRICT weights, GLOBAL f32* RESTRICT keys) {
     const u32 begin = (u32)((u64)n_rows * GROUP_ID / N_GROUPS);
@@ -30,7 +31,7 @@ KERNEL(${wg_size}) columns(
         const u32 last = end - first < ${tile} ? end : first + ${tile};
         for (u32 column = 0; column < n_columns; column++) {
             GLOBAL f32* mine = keys + (u64)column * all_rows + start;
-            const u32 feature = features[first_feature + column];
+            const u32 feature = features[first_feature + column] - begin_feature;
             PLAIN for (u32 row = first + LOCAL_ID; row < last; row += ${wg_size}) {
                 f32 value = values[(u64)row * n_features + feature];
 % if weighted:

@@ -27,6 +27,22 @@ def test_pieces_arrive_in_order(device, monkeypatch, least_bytes, rows):
 
 
 @pytest.mark.parametrize("least_bytes", [0, 2**40], ids=["page-locked", "ordinary"])
+def test_some_columns_arrive(device, monkeypatch, least_bytes):
+    """Of more rows at a time; the buffers are those of all columns."""
+    monkeypatch.setattr(staging, "LEAST_BYTES", least_bytes)
+    values = np.random.default_rng(1).random((100, 7)).astype(np.float32)
+    upload = Staging(device, values, 9)
+    for columns in (range(2, 5), range(7), range(6, 7)):
+        width, seen = len(columns), []
+        for first, n_rows in upload.pieces(columns):
+            assert first == sum(map(len, seen))
+            held = upload.piece.get().reshape(-1)[: n_rows * width]
+            seen.append(held.reshape(n_rows, width))
+        assert len(seen[0]) == min(100, 9 * 7 // width)
+        assert_same_bits(np.concatenate(seen), values[:, columns.start : columns.stop])
+
+
+@pytest.mark.parametrize("least_bytes", [0, 2**40], ids=["page-locked", "ordinary"])
 def test_a_whole_matrix_arrives(device, monkeypatch, least_bytes):
     monkeypatch.setattr(staging, "LEAST_BYTES", least_bytes)
     monkeypatch.setattr(staging, "PIECE_BYTES", 100)

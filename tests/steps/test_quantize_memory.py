@@ -11,6 +11,7 @@ from pyopencl_gbdt.device.capabilities import CARD
 from pyopencl_gbdt.device.run_ahead import clear_frames
 from pyopencl_gbdt.errors import MemoryPlanError
 from pyopencl_gbdt.pages import budget as set_up
+from pyopencl_gbdt.pages import quantize
 from pyopencl_gbdt.pages.budget import plan_set_up
 from pyopencl_gbdt.pages.cuts import CUT_RULES
 from pyopencl_gbdt.pages.paged import paged
@@ -171,3 +172,15 @@ def test_an_interrupted_upload_leaves_nothing_behind(rng, monkeypatch, failing):
     assert opened.peak_bytes > 0
     clear_frames(caught.value)
     assert opened.allocated_bytes == 0
+
+
+def test_columns_of_a_piece_come_in_launches_of_some_rows(device, rng, scarce, monkeypatch):
+    """A piece of few columns has more rows than one of all columns, and more than a launch."""
+    values = columns(rng, 6000)
+    scarce(borrows=False, piece=4 * values.shape[1] * 1500, batch=1)
+    monkeypatch.setattr(quantize, "rows_a_launch", lambda caps, row_bytes: 1024)
+    device.caps = replace(device.caps, max_alloc_bytes=10**6)
+    plan = plan_set_up(device, *values.shape, 16, weighted=False)
+    assert plan.block < values.shape[1]
+    assert plan.piece_rows > 1024
+    check(device, values, None, 16)

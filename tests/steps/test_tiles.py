@@ -103,7 +103,7 @@ def test_tiles_of_values_and_of_entries(device, monkeypatch, rng, n_pages):
     n, weight = 500, (rng.random(500) < 0.8).astype(np.float32)
     values = values_of(rng, n)
     weight[::7] = 0  # column 5 has no value that counts, and so no bins
-    quantizer = Quantizer(device, values, weight, 64, tiled_bytes=1000)
+    quantizer = Quantizer(device, values, weight, 64, code_bytes=1000)
     quantizer.plan = replace(quantizer.plan, piece_rows=130)
     layout = tiles.suited_layout(cuts.make_layout(quantizer.cuts()))
     assert layout.feature_bins[5] == 0

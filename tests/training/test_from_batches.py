@@ -226,9 +226,9 @@ def test_summaries_need_no_memory_for_a_column(monkeypatch):
     least = 8 * len(X)  # a column takes half of it, the scratch of its sort the rest and more
     monkeypatch.setattr(device, "caps", with_memory(device.caps, device.allocated_bytes + least))
     with pytest.raises(MemoryPlanError):
-        Quantizer(device, X, None, 16, tiled_bytes=1000)
+        Quantizer(device, X, None, 16, code_bytes=1000)
     before = device.peak_bytes = device.allocated_bytes
-    cuts = Quantizer(device, X, None, 16, tiled_bytes=1000, exact=False).cuts()
+    cuts = Quantizer(device, X, None, 16, code_bytes=1000, exact=False).cuts()
     assert cuts.n_bins.tolist() == [16] * 2
     assert device.peak_bytes - before < least / 2
 

@@ -186,8 +186,8 @@ class CudaDevice(Device):
     def _part(
         self, array: DeviceArray, start_bytes: int, nbytes: int, shape: tuple[int, ...]
     ) -> Any:
-        first = start_bytes // (array.nbytes // array.shape[0])
-        return array.handle[first : first + shape[0]]
+        # the array may have another shape than its handle
+        return cupy.ndarray(shape, array.dtype, array.handle.data + start_bytes)
 
     def read(self, array: DeviceArray) -> Array:
         self.n_waits += 1
