@@ -210,6 +210,7 @@ def fits(device: NullDevice) -> None:
         own.watch(EvaluationSet.of(own.parts.rows, levels.values, 0.0))
     wide = _data(None, 80)  # more splits than `plan` compares
     _fit(device, wide, {"objective": "huber"})
+    _fit(device, wide, {"colsample_bylevel": 0.2})  # a CPU asks which columns are open
     for params in ({}, {"colsample_bynode": 0.5, "max_delta_step": 0.5}):  # a CPU walks columns
         _fit(device, wide, {"tree_method": "exact", **params})
 
