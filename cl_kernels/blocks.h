@@ -1,4 +1,4 @@
-/* blocks: where the blocks of 16 bytes lie to which the codes of a row are put; see block_order.py.
+/* blocks: where the blocks of 16 bytes lie to which the codes of a row are put; see `BlockOrder` in primitives/packed_codes.py.
 
    paired = 0   block b of row r   r * row_stride + b * block_stride
    paired = 1   neighbours lie together, and `block_stride` counts pairs of them */

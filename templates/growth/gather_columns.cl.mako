@@ -3,7 +3,7 @@
 ##
 ##   columns     1 4 5                          as `drawn_columns` lists them
 ##   by_feature  f0: ..|f1: a0 a1 a2 ..|..      all rows of a feature
-##   codes       a0 e0 f0 .. | a1 e1 f1 .. |    blocks of a row, see block_order.py; tree after tree
+##   codes       a0 e0 f0 .. | a1 e1 f1 .. |    blocks of a row, see `BlockOrder` in primitives/packed_codes.py; tree after tree
 ##
 ##   A lone work-item writes eight codes at a time, another one a block of a row: neighbours read neighbouring
 ##   rows of a column. Padding gets the code 0, as in pages. The codes that histograms may leave out are gathered, too.

@@ -15,9 +15,9 @@ FN u32 high_word(const i64 x, const u32 old) {
     return (u32)((u64)x >> 32) + (old + low < old ? 1u : 0u);
 }
 
-FN void add_local_sum(LOCAL u32* sum, const i64 x) {
-    const u32 high = high_word(x, atomic_add_local_u32(&sum[0], (u32)x));
-    if (high) atomic_add_local_u32(&sum[1], high);
+FN void add_local_sum(LOCAL u32* low, LOCAL u32* high, const i64 x) {
+    const u32 more = high_word(x, atomic_add_local_u32(low, (u32)x));
+    if (more) atomic_add_local_u32(high, more);
 }
 
 FN void add_global_sum(GLOBAL u32* sum, const i64 x) {
@@ -26,11 +26,12 @@ FN void add_global_sum(GLOBAL u32* sum, const i64 x) {
     if (high) atomic_add_global_u32(&sum[1], high);
 }
 
-/* Add to a leaf's sums: to the group's own ones, if these fit local memory. */
-FN void add_to_leaf(LOCAL u32* own, GLOBAL u32* sums, const int fits, const u32 leaf, const i64 g, const i64 h) {
-    if (fits) {
-        add_local_sum(&own[4 * leaf], g);
-        add_local_sum(&own[4 * leaf + 2], h);
+/* Add to a leaf's sums: to the group's own ones, if n_nodes of them fit local memory; else it is 0. A work-item has a
+   leaf's words beside each other. In a group, each word of all leaves is an array: leaves then lie in all banks. */
+FN void add_to_leaf(LOCAL u32* own, GLOBAL u32* sums, const u32 n_nodes, const u32 leaf, const i64 g, const i64 h) {
+    if (n_nodes) {
+        add_local_sum(&own[0 * n_nodes + leaf], &own[1 * n_nodes + leaf], g);
+        add_local_sum(&own[2 * n_nodes + leaf], &own[3 * n_nodes + leaf], h);
     } else {
         add_global_sum(&sums[4 * (u64)leaf], g);
         add_global_sum(&sums[4 * (u64)leaf + 2], h);
@@ -39,8 +40,11 @@ FN void add_to_leaf(LOCAL u32* own, GLOBAL u32* sums, const int fits, const u32 
 
 /* Add a group's own sums to those of all. */
 FN void add_own(LOCAL const u32* own, GLOBAL u32* sums, const u32 n_nodes) {
-    for (u32 i = LOCAL_ID; i < 2 * n_nodes; i += 256)
-        add_global_sum(&sums[2 * i], (i64)((u64)own[2 * i + 1] << 32 | own[2 * i]));
+    for (u32 leaf = LOCAL_ID; leaf < n_nodes; leaf += 256) {
+        GLOBAL u32* sum = sums + 4 * (u64)leaf;
+        add_global_sum(sum, (i64)((u64)own[1 * n_nodes + leaf] << 32 | own[0 * n_nodes + leaf]));
+        add_global_sum(sum + 2, (i64)((u64)own[3 * n_nodes + leaf] << 32 | own[2 * n_nodes + leaf]));
+    }
 }
 
 /* A leaf without rows has weight 0, within its bounds. */
