@@ -221,7 +221,7 @@ def test_members_run_the_list_of_one_device(monkeypatch):
         def __init__(self, *given, **named):
             super().__init__(*given, **named)
             rank = self.parts.rows.team.rank if self.parts.rows.team.size > 1 else "alone"
-            lists[rank] = [action for batch in self.kernels._batches for action in batch]
+            lists[rank] = [action for batch in self.kernels.batches(joined=False) for action in batch]
 
     monkeypatch.setattr("pyopencl_gbdt.training.running_task.Fit", Listed)
     with using({"whole_trees": Choice("steps", {"wg_size": 1})}):  # as a team grows its trees
