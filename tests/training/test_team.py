@@ -6,7 +6,7 @@ import re
 import sys
 import threading
 import types
-from itertools import combinations
+from itertools import chain, combinations
 
 import numpy as np
 import pytest
@@ -221,7 +221,7 @@ def test_members_run_the_list_of_one_device(monkeypatch):
         def __init__(self, *given, **named):
             super().__init__(*given, **named)
             rank = self.parts.rows.team.rank if self.parts.rows.team.size > 1 else "alone"
-            lists[rank] = [action for batch in self.kernels.batches(joined=False) for action in batch]
+            lists[rank] = list(chain.from_iterable(self.kernels.batches(joined=False)))
 
     monkeypatch.setattr("pyopencl_gbdt.training.running_task.Fit", Listed)
     with using({"whole_trees": Choice("steps", {"wg_size": 1})}):  # as a team grows its trees
