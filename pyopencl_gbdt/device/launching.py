@@ -14,7 +14,6 @@ from pyopencl_gbdt.device import build_threads
 from pyopencl_gbdt.device.arena import Arena, zeros
 from pyopencl_gbdt.device.base import Device
 from pyopencl_gbdt.device.drivers.fallback import Attempt
-from pyopencl_gbdt.device.joined_launches import packed
 from pyopencl_gbdt.device.last_group import followed
 from pyopencl_gbdt.device.program import Action, Program, begin_builds
 from pyopencl_gbdt.device.variants import KERNELS, choosing
@@ -143,6 +142,8 @@ class Launching:
             if self.joins:
                 found = followed(found, PAIRS, self._arena["arrived_groups"], self._joined.built)
         if self._packed.taken:
+            from pyopencl_gbdt.device.joined_launches import packed
+
             found = packed(found, self._packed.built)
         begin_builds(found)
         return found

@@ -15,7 +15,6 @@ from pyopencl_gbdt.dtypes import NO_NODE
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.growth.category_sets import words_of
 from pyopencl_gbdt.growth.decoded_trees import decode_trees, kept_nodes
-from pyopencl_gbdt.growth.decoded_vectors import decode_vectors
 from pyopencl_gbdt.model.leaf_kinds import VECTORS, with_vectors
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.pages.page import Layout
@@ -242,6 +241,8 @@ class GrownTrees:
         for one in read:
             found = None
             if one.sets is None:
+                from pyopencl_gbdt.growth.decoded_vectors import decode_vectors
+
                 known = one.levels, self._parts.features.layout, one.leaf_rates
                 found = decode_vectors(one.words, *known, self._parts.nodes.n_outputs)
             self._vectors += self._with_vectors(self._of(one)) if found is None else found

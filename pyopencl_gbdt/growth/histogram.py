@@ -42,7 +42,6 @@ from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.rows import FitRows
 from pyopencl_gbdt.fit.ways import LISTS, Ways
 from pyopencl_gbdt.growth.joint_columns import ENVIRONMENT, JointBlocks, joins_blocks
-from pyopencl_gbdt.growth.open_columns import open_places
 from pyopencl_gbdt.pages.page import Layout
 from pyopencl_gbdt.primitives.histogram_kernel import HistogramKernel
 from pyopencl_gbdt.primitives.histogram_plan import OWN_BANKS, shared_groups, work_groups
@@ -290,6 +289,8 @@ class Histogram:
         )
         self.groups = histogram_groups(self.rows, self.features, self.ways)
         if isinstance(self.kernel, HistogramKernel) and self.kernel.opens:
+            from pyopencl_gbdt.growth.open_columns import open_places
+
             open_places(parts, self.groups, self.kernel.page.order.row_codes)
         groups, cells = (self.groups, n_codes) if partials else (1, 1)
         arena.array("pool", (self.nodes.slots, n_codes, 2), SUM)

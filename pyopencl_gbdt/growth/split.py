@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -20,7 +20,9 @@ from pyopencl_gbdt.growth.category_split import CategorySplit
 from pyopencl_gbdt.growth.drawn_columns import GatherColumns, gathered_parts
 from pyopencl_gbdt.growth.feature_mask import BorderDraws, mask_of
 from pyopencl_gbdt.growth.histogram import Histogram, keeps_own_features, level_sums
-from pyopencl_gbdt.growth.open_columns import OpenColumns, open_columns_of
+
+if TYPE_CHECKING:
+    from pyopencl_gbdt.growth.open_columns import OpenColumns
 
 #: Features from which on a node's record tells the best rough score. With fewer, all of a node's
 #: features are searched at the same time, and asking takes 2 us a level (H200, 10 k x 20).
@@ -228,6 +230,12 @@ class SplitSearch(Protocol):
         """Return what these actions leave for the policy."""
 
 
+def _opened(parts: FitParts) -> OpenColumns | None:
+    from pyopencl_gbdt.growth.open_columns import open_columns_of
+
+    return open_columns_of(parts)
+
+
 class HistogramSearch:
     """Finds splits between bins, by sums of gradients in each bin."""
 
@@ -239,7 +247,7 @@ class HistogramSearch:
         self.columns = mask_of(parts) if features.masks_columns else None
         self.draws = BorderDraws(parts) if nodes.params.draws_splits else None
         masked = self.columns is not None and not gathered
-        self.opened = open_columns_of(parts) if masked else None
+        self.opened = _opened(parts) if masked else None
         self.histogram = Histogram(self.parts, opened=self.opened is not None)
         n_all = parts.features.layout.n_features if gathered else 0
         self.split = Split(arena, nodes, features, ways, n_all=n_all, opened=self.opened)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,6 @@ from pyopencl_gbdt.pages.columns import (
     uploaded_columns,
 )
 from pyopencl_gbdt.pages.cuts import SHARES, CutRule, make_layout
-from pyopencl_gbdt.pages.joiner import Joiner
 from pyopencl_gbdt.pages.levels import cut_features, layout_of, most_levels
 from pyopencl_gbdt.pages.page import Layout, Page, QuantizedData, SortedColumns
 from pyopencl_gbdt.pages.quantize import Quantizer, joins_none
@@ -31,6 +30,9 @@ from pyopencl_gbdt.pages.tiles import EntryRows, TileMaker, TileSizes, suited_la
 from pyopencl_gbdt.primitives.packed_codes import bytes_of_codes
 from pyopencl_gbdt.primitives.tiled_codes import MOST_CELLS, TiledCodes
 from pyopencl_gbdt.primitives.tiled_histogram_kernel import tile_capacity
+
+if TYPE_CHECKING:
+    from pyopencl_gbdt.pages.joiner import Joiner
 
 #: How splits are found; ``parameters.table`` has the same names.
 Method = Literal["hist", "exact", "approx"]

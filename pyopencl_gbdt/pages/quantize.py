@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,6 @@ from pyopencl_gbdt.dtypes import SUM, VALUE, code_dtype
 from pyopencl_gbdt.errors import MemoryPlanError
 from pyopencl_gbdt.pages.budget import SetUp, check_codes, found_words, plan_set_up
 from pyopencl_gbdt.pages.cuts import SHARES, CutRule, Cuts, make_layout, search_tables
-from pyopencl_gbdt.pages.joiner import Joiner, piece_rows
 from pyopencl_gbdt.pages.page import Layout, Page, QuantizedData, most_page_bytes, page_bounds
 from pyopencl_gbdt.pages.sources import (
     Values,
@@ -33,6 +32,9 @@ from pyopencl_gbdt.primitives.checks import run
 from pyopencl_gbdt.primitives.packed_codes import BlockOrder, PackedCodes, empty_codes
 from pyopencl_gbdt.primitives.radix_sort import RadixSort
 from pyopencl_gbdt.primitives.scan import Scan
+
+if TYPE_CHECKING:
+    from pyopencl_gbdt.pages.joiner import Joiner
 
 #: Bytes that a step of the search for a value's code reads.
 _STEP_BYTES = 4
@@ -339,6 +341,8 @@ class Quantizer:
 
     def encode_joined(self, layout: Layout, joiner: Joiner) -> Page:
         """Return the joint codes of all values; only a piece of rows has its columns' own codes."""
+        from pyopencl_gbdt.pages.joiner import piece_rows
+
         device, most = self.device, piece_rows(self.n_rows, self.n_features)
         device.free_unused()  # what columns were cut with
         tables = device.upload(search_tables(layout))

@@ -24,7 +24,7 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 _CALL = re.compile(r"\b([A-Za-z_]\w*)\s*\(")
 _MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)(\([^)]*\))?", re.MULTILINE)
 _TYPEDEF = re.compile(r"\btypedef\s+[^;{}]*?\b(\w+)\s*;")
-_FUNCTION = re.compile(r"\b(?:FN|KERNEL\s*\(\s*\d+\s*\))\s+(?:\w+\s+)?(\w+)\s*\(")
+_FUNCTION = re.compile(r"\b(?:FN|KERNEL\s*\(\s*\d+\s*\))\s+(?:GLOBAL\s+)?(?:\w+[\s*]+)?(\w+)\s*\(")
 _PRAGMA = re.compile(r"^[ \t]*#[ \t]*pragma\b[^\n]*", re.MULTILINE)
 _DOUBLE = re.compile(r"(?<![\w.])(?:\d+\.\d*|\.\d+|\d+)(?:[eE][+-]?\d+)?(?![\w.])")
 
