@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt import Dataset, cv, train
-from pyopencl_gbdt.device import launching, open_device
+from pyopencl_gbdt.device import joined_launches, open_device
 from pyopencl_gbdt.device.launching import LAST_GROUP, PACKED_ARGUMENTS, Launching
 from pyopencl_gbdt.device.program import Launch, Program
 from pyopencl_gbdt.errors import KernelFallbackWarning, ParameterError
@@ -113,7 +113,9 @@ def test_launches_of_a_round(monkeypatch):
 @pytest.mark.usefixtures("_gpu")
 def test_only_folds_in_queues_of_their_own_pack_arguments(device, monkeypatch):
     calls = []
-    monkeypatch.setattr(launching, "packed", lambda actions, _: calls.append(actions) or actions)
+    monkeypatch.setattr(
+        joined_launches, "packed", lambda actions, _: calls.append(actions) or actions
+    )
     monkeypatch.setenv(PACKED_ARGUMENTS, "on")
     data, params = CASES["logistic"]
     for way, n_calls in ("joined", 0), ("queues", 2 * (device.caps.api == "opencl")):

@@ -5,7 +5,7 @@ import pytest
 
 from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.device import open_device
-from pyopencl_gbdt.growth import open_columns, recipe, split
+from pyopencl_gbdt.growth import open_columns, recipe
 from pyopencl_gbdt.model import to_json, to_xgboost_json
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
@@ -78,12 +78,12 @@ def test_trees_are_those_of_all_histograms(monkeypatch, opened, case):
     given = {"device": TEST_DEVICE, "max_depth": 4, "max_bin": 64, **params}
     made = []
     monkeypatch.setattr(
-        split, "open_columns_of", lambda parts: made.append(original(parts)) or made[-1]
+        open_columns, "open_columns_of", lambda parts: made.append(original(parts)) or made[-1]
     )
     of_open = train(given, data, ROUNDS)
     assert made[-1] is not None
     assert made[-1].by_level == ("colsample_bylevel" in params)
-    monkeypatch.setattr(split, "open_columns_of", lambda parts: None)
+    monkeypatch.setattr(open_columns, "open_columns_of", lambda parts: None)
     assert to_xgboost_json(train(given, data, ROUNDS).ensemble) == to_xgboost_json(of_open.ensemble)
 
 
