@@ -21,7 +21,11 @@ typedef int2 i32x2;
 
 #define GROUPS_OF_A_UNIT 1 /* only CUDA's compilers heed it, see dialect_cuda.h */
 #define KERNEL(wg_size) __kernel __attribute__((reqd_work_group_size(wg_size, 1, 1))) void
+#ifdef INLINED /* see device/opencl/source.py */
+#define FN static inline INLINED
+#else
 #define FN static inline
+#endif
 /* BRIEF stands before a kernel that takes microseconds: building it fast matters more than running it fast.
    PLAIN stands before a loop that gains nothing from vectors or copies of its body, which take long to build.
    WIDE stands before a loop over floats that a compiler would make vectors of 4 of, because it also adds up 64 bits.

@@ -3,11 +3,13 @@
 from types import SimpleNamespace
 
 import numpy as np
+import pyopencl as cl
 import pytest
 
 from pyopencl_gbdt.device import last_group
 from pyopencl_gbdt.device.followed_source import NotFollowedError, followed_source
 from pyopencl_gbdt.device.last_group import followed
+from pyopencl_gbdt.device.opencl.source import INLINED, POCL
 from pyopencl_gbdt.device.program import Launch
 from pyopencl_gbdt.device.render import header
 from pyopencl_gbdt.errors import KernelBuildError
@@ -79,6 +81,9 @@ def test_the_last_group_does_what_another_launch_did(device, bound, groups):
     host = Launch("host", lambda: None)
     (one, after) = followed([*launches, host], PAIRS, arrived)
     assert (one.name, after) == ("squares_total", host)
+    if device.caps.platform == POCL:  # else threads would share local arrays
+        program, ask = one.enqueue.program.program, cl.program_build_info.OPTIONS
+        assert INLINED in program.get_build_info(device.cl_device, ask)
     before = device.n_launches
     for turn in range(20):  # the counter of work-groups begins at 0 each time
         values.set(np.arange(turn, N + turn, dtype=np.uint32))
