@@ -12,6 +12,7 @@ from typing import Any
 _PACKAGES = (
     "pyopencl_gbdt", "numpy", "scipy", "pyopencl", "pocl-binary-distribution", "intel-opencl-rt",
     "cupy-cuda12x", "cupy-cuda13x", "xgboost", "xgboost-cpu", "lightgbm", "catboost",
+    "falcata", "hessboost",
     "scikit-learn", "treelite", "tl2cgen", "lleaves", "llvmlite",
 )  # fmt: skip
 

@@ -12,7 +12,10 @@ from pyopencl_gbdt.device.timing import Times, middle
 
 #: The page, and its section that is drawn.
 PAGE, SECTION = "performance.md", "turns"
-TITLES = {"xgboost": "XGBoost", "lightgbm": "LightGBM", "catboost": "CatBoost"}
+TITLES = {
+    "xgboost": "XGBoost", "lightgbm": "LightGBM", "catboost": "CatBoost", "falcata": "Falcata",
+    "falcata-stochastic": "Falcata, stochastic",
+}  # fmt: skip
 #: A round is bound by launches where its kernels take less than so much of it.
 _BUSY = 0.6
 #: Facts of a report that its lines keep, as the lines of a machine may come from several.

@@ -16,6 +16,8 @@ def _of_line(line: Line) -> dict[str, Any]:
         found |= {"grow_policy": "lossguide", "max_leaves": line.leaves, "max_depth": 0}
     if line.n_classes:
         found["num_class"] = line.n_classes
+    if line.drawn < 1:
+        found["colsample_bytree"] = line.drawn
     return found
 
 
@@ -35,16 +37,40 @@ class XGBoost(peers.XGBoost):
         self.params |= _of_line(shape)
 
 
-class LightGBM(peers.LightGBM):
-    """LightGBM on the processor; 255 bins, as it keeps one for what is missing."""
+class OfLightGBM:
+    """What LightGBM and its forks take from a line; 255 bins, as they keep one for the missing."""
+
+    params: dict[str, Any]
 
     def __init__(self, shape: Line, settings: Settings) -> None:
-        super().__init__(shape, settings)
+        super().__init__(shape, settings)  # type: ignore[call-arg]
         self.params["max_bin"] = min(255, shape.max_bin)
         if shape.leaves:
             self.params |= {"num_leaves": shape.leaves, "max_depth": -1}
         if shape.n_classes:
             self.params |= {"objective": "multiclass", "num_class": shape.n_classes}
+        if shape.drawn < 1:
+            self.params["feature_fraction"] = shape.drawn
+
+
+class LightGBM(OfLightGBM, peers.LightGBM):
+    """LightGBM on the processor."""
+
+
+class Falcata(OfLightGBM, peers.Falcata):
+    """Falcata on CUDA."""
+
+
+class FalcataStochastic(OfLightGBM, peers.FalcataStochastic):
+    """Falcata on CUDA, gradients rounded at random."""
+
+
+class Hessboost(peers.Hessboost):
+    """hessboost on the processor."""
+
+    def __init__(self, shape: Line, settings: Settings) -> None:
+        super().__init__(shape, settings)
+        self.params |= _of_line(shape)
 
 
 class CatBoost(peers.CatBoost):
@@ -58,6 +84,8 @@ class CatBoost(peers.CatBoost):
             }  # fmt: skip
         if shape.n_classes:
             self.params |= {"loss_function": "MultiClass", "boost_from_average": False}
+        if shape.drawn < 1:
+            self.params["rsm"] = shape.drawn
 
     def predict(self, values: Any) -> Any:
         if self.shape.objective == "multi:softprob":
@@ -66,5 +94,6 @@ class CatBoost(peers.CatBoost):
 
 
 SYSTEMS: dict[str, type[System]] = {
-    "ours": Ours, "xgboost": XGBoost, "lightgbm": LightGBM, "catboost": CatBoost,
+    "ours": Ours, "xgboost": XGBoost, "lightgbm": LightGBM, "falcata": Falcata,
+    "falcata-stochastic": FalcataStochastic, "catboost": CatBoost, "hessboost": Hessboost,
 }  # fmt: skip

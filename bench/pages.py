@@ -36,7 +36,7 @@ from bench.host import free_bytes, n_cpus, report_head
 from bench.ours import facts
 from bench.page_lines import LINES, Line, quick
 from bench.page_systems import SYSTEMS
-from bench.peers import PEERS, choose_peers
+from bench.peers import ON_CPUS_ALONE, PEERS, choose_peers
 from bench.train import make
 from bench.turns import Player, Record, in_turns
 from pyopencl_gbdt.device.timing import Times
@@ -162,11 +162,16 @@ def _line(
 def _has(player: Player, line: Line) -> bool:
     """Tell whether a system takes part: compiled models only predict.
 
-    These and LightGBM, which have no CUDA here, are not measured beside a GPU.
+    These and peers of processors are not measured beside a GPU. CatBoost draws columns on
+    processors alone.
     """
     if player.name in COMPILED and not line.trained:
         return False
-    return not (player.device == "cuda" and player.name in ("lightgbm", *COMPILED))
+    if player.device != "cuda":
+        return True
+    if player.name == "catboost" and line.drawn < 1:
+        return False
+    return player.name not in (*ON_CPUS_ALONE, *COMPILED)
 
 
 def said(line: Record) -> str:

@@ -1,16 +1,18 @@
-"""The peers: XGBoost, LightGBM, CatBoost and scikit-learn at parameters equal to ours.
+"""The peers: five libraries and a fork of one of them, at parameters equal to ours.
 
-All take learning rate 0.1, L2 penalty 1, the shape's depth and bins, a least Hessian of 1 in a
-child where they have that parameter, and all the processor's threads. XGBoost and CatBoost run
-on an NVIDIA card where ours does. A library is imported by its constructor: in the process that
-measures it, and only there.
+XGBoost, LightGBM, Falcata (a fork of LightGBM for NVIDIA's cards), CatBoost, scikit-learn and
+hessboost take learning rate 0.1, L2 penalty 1, the shape's depth and bins, a least Hessian of 1 in
+a child where they have that parameter, and all the processor's threads. XGBoost, Falcata and
+CatBoost run on an NVIDIA card where ours does. A library is imported by its constructor: in the
+process that measures it, and only there.
 """
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -95,11 +97,16 @@ class XGBoostCupy(XGBoost):
 class LightGBM(System):
     """LightGBM on the processor; as many leaves as the depth allows."""
 
+    #: The package: forks have other names.
+    package: ClassVar[str] = "lightgbm"
+    on_cuda: ClassVar[bool] = False
+
     def __init__(self, shape: Shape, settings: Settings) -> None:
         super().__init__(shape, settings)
-        import lightgbm
-
-        self.library, self.version, self.device = lightgbm, lightgbm.__version__, "cpu"
+        self.library: Any = importlib.import_module(self.package)
+        self.version = self.library.__version__
+        if not self.on_cuda:
+            self.device = "cpu"
         self.params = {
             "objective": {"binary:logistic": "binary"}.get(shape.objective, "regression"),
             "num_leaves": 2**shape.max_depth,
@@ -124,6 +131,66 @@ class LightGBM(System):
     def rounds(self, n: int) -> None:
         for _ in range(n):
             self.booster.update()
+
+    def predict(self, values: F32) -> F32:
+        return np.asarray(self.booster.predict(values))
+
+
+class Falcata(LightGBM):
+    """Falcata on CUDA; its gradients are integers that are rounded to the nearest one."""
+
+    package = "falcata"
+    on_cuda = True
+    #: ``fixedpoint`` rounds to the nearest integer, ``stochastic`` at random to one of few.
+    quant_mode: ClassVar[str] = "fixedpoint"
+
+    def __init__(self, shape: Shape, settings: Settings) -> None:
+        super().__init__(shape, settings)
+        if self.device != "cuda":
+            raise RuntimeError(
+                f"device {self.device!r}: Falcata is measured on 'cuda' alone; name lightgbm for a "
+                "processor"
+            )
+        self.params |= {"device_type": "cuda", "quant_mode": self.quant_mode, "cuda_plan": "auto"}
+
+    def rounds(self, n: int) -> None:
+        super().rounds(n)
+        self.booster.get_leaf_output(self.booster.num_trees() - 1, 0)  # the last tree is here
+
+
+class FalcataStochastic(Falcata):
+    """Falcata with gradients of a few values, which are rounded at random: its fastest way."""
+
+    quant_mode = "stochastic"
+
+
+class Hessboost(System):
+    """hessboost on the processor; it bins within ``train``."""
+
+    incremental = False
+
+    def __init__(self, shape: Shape, settings: Settings) -> None:
+        super().__init__(shape, settings)
+        import hessboost
+
+        self.library, self.version, self.device = hessboost, hessboost.__version__, "cpu"
+        self.params = {
+            "objective": shape.objective,
+            "tree_method": "hist",
+            "device": "cpu",
+            "max_depth": shape.max_depth,
+            "max_bin": shape.max_bin,
+            "learning_rate": LEARNING_RATE,
+            "lambda": 1.0,
+            "min_child_weight": 1.0,
+            "nthread": settings.n_threads,
+        }
+
+    def setup(self, values: F32, label: F32) -> None:
+        self.data = self.library.DMatrix(values, label=label)
+
+    def rounds(self, n: int) -> None:
+        self.booster = self.library.train(self.params, self.data, n, verbose_eval=False)
 
     def predict(self, values: F32) -> F32:
         return np.asarray(self.booster.predict(values))
@@ -217,9 +284,15 @@ PEERS: dict[str, tuple[type[System], tuple[str, ...]]] = {
     "xgboost": (XGBoost, ("xgboost",)),
     "xgboost-cupy": (XGBoostCupy, ("xgboost", "cupy")),
     "lightgbm": (LightGBM, ("lightgbm",)),
+    "falcata": (Falcata, ("falcata",)),
+    "falcata-stochastic": (FalcataStochastic, ("falcata",)),
     "catboost": (CatBoost, ("catboost",)),
     "sklearn": (ScikitLearn, ("sklearn",)),
+    "hessboost": (Hessboost, ("hessboost",)),
 }
+#: Peers that run on NVIDIA's cards alone, and those that run on processors alone.
+ON_CUDA_ALONE = frozenset({"xgboost-cupy", "falcata", "falcata-stochastic"})
+ON_CPUS_ALONE = frozenset({"lightgbm", "sklearn", "hessboost"})
 
 
 #: Peers by their names, with the modules that each needs.
@@ -241,4 +314,4 @@ def choose_peers(text: str, *, cuda: bool, offered: Offered = PEERS) -> list[str
     found = [
         name for name, (_, needs) in offered.items() if all(map(importlib.util.find_spec, needs))
     ]
-    return [name for name in found if cuda or name != "xgboost-cupy"]
+    return [name for name in found if cuda or name not in ON_CUDA_ALONE]

@@ -47,7 +47,7 @@ from bench.children import FORKS, in_child
 from bench.fitting import Task, measure
 from bench.host import free_bytes, n_cpus, report_head
 from bench.ours import facts
-from bench.peers import choose_peers
+from bench.peers import ON_CPUS_ALONE, choose_peers
 from bench.system import F32, Settings
 from bench.train_table import announce, estimated_seconds, ratios, table
 from pyopencl_gbdt.comparison.plan import DEFAULT, choose_shapes, floor_bytes
@@ -172,7 +172,7 @@ def run_shape(
         "ratios": [],
     }
     cards = {d["device_id"] for d in devices if d["kind"] == "gpu"} | {"cuda"}
-    on_card = [where in cards and name not in ("lightgbm", "sklearn") for name, where in systems]
+    on_card = [where in cards and name not in ON_CPUS_ALONE for name, where in systems]
     seconds = estimated_seconds(shape, on_card, options.repeats, n_cpus(), options.budget)
     free = free_bytes()
     print(announce(record, n_bytes, free, seconds), flush=True)

@@ -1,14 +1,19 @@
 """``python -m bench pages``: its lines, its turns, and what it says."""
 
 import json
+import sys
 from dataclasses import asdict
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from bench.page_drawing import PAGE, bound, merged, tables
 from bench.page_lines import LINES, quick
+from bench.page_systems import SYSTEMS
 from bench.pages import _has, chosen, main, said
+from bench.peers import ON_CUDA_ALONE, choose_peers
+from bench.system import Settings
 from bench.turns import Player
 from tests.bench.running import run
 from tests.conftest import TEST_DEVICE
@@ -34,6 +39,54 @@ def test_classes_are_about_equally_many_and_the_same_for_any_number_of_rows():
     counts = np.bincount(label.astype(int), minlength=line.n_classes)
     assert counts.size == line.n_classes
     assert counts.min() > len(label) / line.n_classes / 2
+
+
+def test_columns_of_few_values_and_what_a_drawn_share_reads():
+    every = {line.name: line for line in LINES}
+    values, _ = quick(every["cpu-few"]).make(0)
+    assert values.dtype == np.float32
+    assert np.array_equal(np.unique(values), np.arange(5))
+    assert every["cpu-few-drawn"].floor_bytes < every["cpu-few"].floor_bytes / 2
+
+
+def test_who_takes_part():
+    every = {line.name: line for line in LINES}
+    offered = ("xgboost", "lightgbm", "falcata", "falcata-stochastic", "catboost", "hessboost")
+    assert set(offered) < set(SYSTEMS)
+
+    def present(line, device):
+        return [name for name in offered if _has(Player(name, device, 2), every[line])]
+
+    assert present("gpu-1m-d6", "cuda") == ["xgboost", "falcata", "falcata-stochastic", "catboost"]
+    assert present("gpu-few-drawn", "cuda") == ["xgboost", "falcata", "falcata-stochastic"]
+    assert present("cpu-few", "cpu") == list(offered)  # a peer of cards alone is not chosen there
+    assert not ON_CUDA_ALONE & set(choose_peers("auto", cuda=False))
+
+
+@pytest.mark.parametrize("name", ["falcata", "falcata-stochastic"])
+def test_falcata_takes_lightgbms_parameters_and_its_own(monkeypatch, name):
+    fork = SimpleNamespace(__version__="1.1", Dataset=None, Booster=None)
+    monkeypatch.setitem(sys.modules, "falcata", fork)
+    line = next(line for line in LINES if line.name == "gpu-few-drawn")
+    system = SYSTEMS[name](line, Settings("cuda", 4))
+    mode = {"falcata": "fixedpoint", "falcata-stochastic": "stochastic"}[name]
+    expected = {"device_type": "cuda", "quant_mode": mode, "feature_fraction": 0.1, "max_bin": 255,
+                "num_leaves": 32, "lambda_l2": 1.0}  # fmt: skip
+    assert system.params.items() >= expected.items()
+    assert (system.version, system.device) == ("1.1", "cuda")
+    with pytest.raises(RuntimeError, match="device 'cpu': Falcata is measured on 'cuda' alone"):
+        SYSTEMS[name](line, Settings("cpu", 4))
+
+
+@pytest.mark.thorough
+def test_hessboost_trains_a_line():
+    pytest.importorskip("hessboost")
+    line = quick(next(line for line in LINES if line.name == "cpu-few-drawn"))
+    values, label = line.make(0)
+    system = SYSTEMS["hessboost"](line, Settings("cpu", 1))
+    system.setup(values, label)
+    system.rounds(3)
+    assert system.predict(values).shape == label.shape
 
 
 def test_a_wrong_file_is_an_error(tmp_path, capsys):
