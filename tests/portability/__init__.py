@@ -9,6 +9,7 @@ cover         the fewest programs or trainings that show all that all of them sh
 targets       GPUs that are not here: their capabilities and their compilers' names
 offline       the compilers of AMD, Intel and NVIDIA, by rows: registers, spills, local memory
 clang         for AMD's chips; comgr: AMD's own, in a process of its own (comgr_child)
+record        what they made of programs before, in ``compiled/``: what is new is compiled
 amd_remarks   what both say of registers and spills
 ocloc         Intel's two: programs in batches, each parsed once for all chips
 nvrtc         NVIDIA's

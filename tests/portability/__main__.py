@@ -13,10 +13,11 @@ import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from tests.portability import arm, drivers, offline, targets, timed
+from tests.portability import arm, drivers, offline, record, targets, timed
 from tests.portability.chroot import Chroot, chroot_of
 from tests.portability.debian import DebianError
 from tests.portability.matrix import Compiled, compile_all
@@ -25,6 +26,8 @@ from tests.portability.tables import PAGES as OF_MAKERS
 from tests.portability.tables import outcome_table, renewed_page
 
 ROWS = ("pocl", "intel-cpu", "oclgrind", "amd", "intel-gpu", "nvidia", "baseline")
+#: Rows whose compilers' results are recorded.
+RECORDED = ("amd", "intel-gpu", "nvidia")
 #: Rows that run only where they are named: they take minutes or hours. These download a compiler
 #: or a runtime, those make a Debian.
 DOWNLOADED = ("amd-comgr", "intel-gpu-new", arm.ROW)
@@ -43,6 +46,25 @@ _WHOLE_CHIP, _CHIP, _LONG, _FIRST = 120, 30, 600, 3600
 Results = dict[str, dict[str, list[Compiled]]]
 
 
+@dataclass(frozen=True)
+class Compiling:
+    """How chips are compiled for.
+
+    Attributes
+    ----------
+    every : bool
+        Whether with all programs.
+    anew : bool
+        Whether also those that are recorded.
+    recorded : bool
+        Whether what becomes of them is recorded.
+    """
+
+    every: bool = False
+    anew: bool = False
+    recorded: bool = False
+
+
 def _timed(work: Callable[[], Outcome]) -> Outcome:
     start = timed.spent()
     outcome = work()
@@ -51,18 +73,22 @@ def _timed(work: Callable[[], Outcome]) -> Outcome:
     return outcome
 
 
-def _chip(target: targets.Target, results: Results, every: bool) -> Outcome:
+def _chip(target: targets.Target, results: Results, how: Compiling) -> Outcome:
     missing = offline.COMPILERS[target.row].missing()
     outcome = Outcome(target.row, target.chip, skipped=missing)
     if not outcome.skipped:
         try:
-            compiled, outcome.failures = compile_all(target, every=every)
+            chip = compile_all(target, every=how.every, anew=how.anew)
         except DebianError as error:
             outcome.skipped = f"Debian's packages were not to be had: {error}"
             return outcome
+        outcome.failures, compiled = chip.gaps, chip.compiled
         results.setdefault(target.row, {})[target.chip] = compiled
         usages = [usage for one in compiled for usage in one.usages]
-        outcome.detail = f"{len(usages)} kernels in {len(compiled)} programs; {target.people_say}"
+        outcome.detail = f"{len(usages)} kernels in {len(compiled)} programs, {chip.says}"
+        outcome.detail += f"; {target.people_say}"
+        if how.recorded and not outcome.failures:
+            record.write(target, {one.digest: one.usages for one in compiled})
         in_lanes = sum(usage.in_lanes > 0 for usage in usages)
         if in_lanes:
             outcome.detail += f"; {in_lanes} with scalars in lanes"
@@ -83,7 +109,7 @@ def settings_of(row: str, whole: bool) -> list[Setting]:
 
 
 def _works(
-    rows: list[str], named: list[str], every: bool, whole: bool, results: Results
+    rows: list[str], named: list[str], how: Compiling, whole: bool, results: Results
 ) -> list[tuple[int, Work]]:
     """Return what rows run, and about how long: what is long at the end would leave cores idle."""
     works: list[tuple[int, Work]] = []
@@ -91,10 +117,10 @@ def _works(
         for setting in settings_of(row, whole):
             works.append((setting.seconds, lambda s=setting: run_setting(s, whole=whole)))
         works += [(_LONG, lambda t=t: arm.run(t)) for t in arm.TRIALS if row == arm.ROW]
-        chips = _chips_of(row, named, every)
+        chips = _chips_of(row, named, how.every)
         for chip in chips:
-            seconds = _WHOLE_CHIP if chip.whole or every else _CHIP
-            works.append((seconds, lambda t=chip: _chip(t, results, every)))
+            seconds = _WHOLE_CHIP if chip.whole or how.every else _CHIP
+            works.append((seconds, lambda t=chip: _chip(t, results, how)))
     return works
 
 
@@ -131,6 +157,10 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--suite", action="store_true", help="also run all tests, on PoCL")
     parser.add_argument("--strict", action="store_true", help="what is skipped is a failure")
     parser.add_argument("--every", action="store_true", help="all programs for all chips")
+    parser.add_argument("--anew", action="store_true", help="also programs that are recorded")
+    parser.add_argument(
+        "--record", action="store_true", help="renew tests/portability/compiled/ for these rows"
+    )
     parser.add_argument(
         "--whole",
         action="store_true",
@@ -154,13 +184,16 @@ def main(words: list[str] | None = None) -> int:
     unknown = set(args.chips) - {t.chip for row in targets.ALL.values() for t in row}
     if unknown:
         parser.error(f"unknown chips {sorted(unknown)}; docs/portability.md names them")
-    wanted = args.rows or list(ROWS)
+    if args.record and (args.every or args.write_docs):
+        parser.error("--record keeps the programs of a usual run, without --every and --write-docs")
+    wanted = args.rows or list(RECORDED if args.record else ROWS)
+    how = Compiling(args.every or args.write_docs, args.anew, args.record)
     results: Results = {}
     outcomes = [_timed(run_suite)] if args.suite else []
     works = _works(
         [row for row in (*ROWS, *DOWNLOADED) if row in wanted],
         args.chips,
-        args.every or args.write_docs,
+        how,
         args.whole,
         results,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import hashlib
 import re
 import shutil
 import struct
@@ -34,6 +35,23 @@ def version() -> str:
     words = [_CLANG, "--version"]
     text = subprocess.run(words, capture_output=True, text=True, check=True).stdout
     return text.splitlines()[0].strip()
+
+
+def _options(target: Target) -> list[str]:
+    return [
+        "-x", "cl", *OPENCL_OPTIONS, "-target", "amdgcn-amd-amdhsa", f"-mcpu={target.chip}", "-O3",
+        "-nogpulib", REMARKS, "-w",
+    ]  # fmt: skip
+
+
+@cache
+def _digest_of_libclc() -> str:
+    return hashlib.sha256(_LIBCLC.read_bytes()).hexdigest()[:16]
+
+
+def build(target: Target) -> str:
+    """Return the compiler's version, its options, and which libclc it is."""
+    return f"{version()}, libclc {_digest_of_libclc()}, {' '.join(_options(target))}"
 
 
 def _run(words: Sequence[str]) -> tuple[str, float]:
@@ -75,9 +93,8 @@ def _compile(source: str, target: Target, file: Path) -> Made:
     file.write_text(source, encoding="utf-8")
     log, seconds = _run(
         [
-            _CLANG, "-x", "cl", *OPENCL_OPTIONS, "-target", "amdgcn-amd-amdhsa",
-            f"-mcpu={target.chip}", "-O3", "-nogpulib", "-Xclang", "-mlink-builtin-bitcode",
-            "-Xclang", str(_functions_of_libclc()), REMARKS, "-w",
+            _CLANG, *_options(target),
+            "-Xclang", "-mlink-builtin-bitcode", "-Xclang", str(_functions_of_libclc()),
             "-c", str(file), "-o", str(file.with_suffix(".o")),
         ]
     )  # fmt: skip

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 
 from pyopencl_gbdt.device.render import source_folder
 from pyopencl_gbdt.device.variants import TABLE
-from tests.portability import cover
+from tests.portability import cover, record
 from tests.portability.null_device import FOR_CPUS, Built
-from tests.portability.offline import COMPILERS
 from tests.portability.targets import Target
 from tests.portability.usage import CompileError, Made, Usage
 from tests.portability.workload import everything
@@ -17,12 +16,30 @@ from tests.portability.workload import everything
 
 @dataclass
 class Compiled:
-    """What a chip's compiler made of one rendered template."""
+    """What a chip's compiler made of one rendered template, which its digest stands for."""
 
     built: Built
     usages: list[Usage] = field(default_factory=list)
     seconds: float = 0.0
     gaps: list[str] = field(default_factory=list)
+    digest: str = ""
+
+
+@dataclass
+class Chip:
+    """What a compiler made for one chip: ``gaps`` empty is good.
+
+    Attributes
+    ----------
+    compiled : list of Compiled
+    gaps : list of str
+    says : str
+        How many programs were compiled now.
+    """
+
+    compiled: list[Compiled]
+    gaps: list[str]
+    says: str = ""
 
 
 def gaps_of(built: Built, usages: Iterable[Usage], target: Target) -> list[str]:
@@ -43,8 +60,10 @@ def gaps_of(built: Built, usages: Iterable[Usage], target: Target) -> list[str]:
     return gaps
 
 
-def _judge(built: Built, found: Made | CompileError, target: Target) -> Compiled:
-    result = Compiled(built)
+def _judge(
+    built: Built, program: record.Program, found: Made | CompileError, target: Target
+) -> Compiled:
+    result = Compiled(built, digest=record.digest(program))
     if isinstance(found, CompileError):
         result.gaps.append(f"{target.chip}: {built.name} does not compile:\n{found}")
     else:
@@ -111,8 +130,8 @@ def _shown(one: Built) -> set[cover.Fact]:
     return cover.shown(one)
 
 
-def compile_all(target: Target, *, every: bool = False) -> tuple[list[Compiled], list[str]]:
-    """Compile the programs of one chip.
+def compile_all(target: Target, *, every: bool = False, anew: bool = False) -> Chip:
+    """Compile the programs of one chip, or take what is recorded of them.
 
     Of one that is ``whole``, those that show each kernel and each value of each parameter. Of one
     that is not, the longest program of each template and variant that grows trees.
@@ -121,13 +140,9 @@ def compile_all(target: Target, *, every: bool = False) -> tuple[list[Compiled],
     ----------
     target : Target
     every : bool
-        Whether to compile all that the chip can be asked for.
-
-    Returns
-    -------
-    list of Compiled
-    list of str
-        All gaps; empty is good.
+        Whether to compile all that the chip can be asked for, recorded or not.
+    anew : bool
+        Whether to compile programs that are recorded, too.
     """
     built, complaints = wanted(target)
     if target.whole and not every:
@@ -137,6 +152,7 @@ def compile_all(target: Target, *, every: bool = False) -> tuple[list[Compiled],
         built = longest(one for one in grown if one.label != FOR_CPUS)
     dialect = "cuda" if target.maker == "nvidia" else "opencl"
     programs = [(one.source(dialect), one.wg_size) for one in built]
-    found = COMPILERS[target.row].compile_many(programs, target)
-    results = [_judge(one, made, target) for one, made in zip(built, found, strict=True)]
-    return results, complaints + [gap for result in results for gap in result.gaps]
+    found = record.compile_new(programs, target, anew=every or anew)
+    results = [_judge(*one, target) for one in zip(built, programs, found.made, strict=True)]
+    gaps = complaints + found.gaps + [gap for result in results for gap in result.gaps]
+    return Chip(results, gaps, found.says)

@@ -29,6 +29,15 @@ def version() -> str:
     return f"NVRTC {importlib.metadata.version(_WHEEL)}"
 
 
+def _options(target: Target) -> tuple[str, ...]:
+    return (*CUDA_OPTIONS, f"--gpu-architecture={target.chip}", "--ptxas-options=-v")
+
+
+def build(target: Target) -> str:
+    """Return the compiler's version and its options."""
+    return f"{version()}, {' '.join(_options(target))}"
+
+
 @cache
 def find_nvrtc() -> ctypes.CDLL | None:
     """Load NVRTC of PyPI's ``nvidia-cuda-nvrtc-cu12``; it needs no driver."""
@@ -49,7 +58,7 @@ def _compile(source: str, wg_size: int, target: Target) -> Made:
     nvrtc = find_nvrtc()
     assert nvrtc is not None
     program = ctypes.c_void_p()
-    words = (*CUDA_OPTIONS, f"--gpu-architecture={target.chip}", "--ptxas-options=-v")
+    words = _options(target)
     options = (ctypes.c_char_p * len(words))(*(word.encode() for word in words))
     nvrtc.nvrtcCreateProgram(ctypes.byref(program), source.encode(), b"k.cu", 0, None, None)
     try:

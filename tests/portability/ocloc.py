@@ -24,6 +24,8 @@ from tests.portability.targets import OPENCL_OPTIONS, Target
 from tests.portability.usage import CompileError, Made, Usage, occupancy
 
 _OPTIONS = "-options " + " ".join(OPENCL_OPTIONS)
+#: Debian's packages that compile: the command, and the libraries behind it.
+_PACKAGES = ("intel-opencl-icd", "libigc1", "libigdfcl1", "libopencl-clang*")
 #: Programs that a process compiles.
 _BATCH = 16
 #: A quoted name is the newest compiler's.
@@ -68,7 +70,7 @@ class Ocloc:
         self, programs: Sequence[tuple[str, int]], target: Target
     ) -> Iterator[Made | CompileError]:
         """Compile OpenCL C to machine code; yield what each program takes, or the log."""
-        words = f"-spirv_input -device {target.chip} {_OPTIONS} --format zebin"
+        words = _words(target)
         for begin in range(0, len(programs), _BATCH):
             batch = programs[begin : begin + _BATCH]
             parsed = self._parse(tuple(source for source, _ in batch), target)
@@ -118,6 +120,10 @@ class Ocloc:
                 yield _Output(binary, text, seconds / len(contents))
 
 
+def _words(target: Target) -> str:
+    return f"-spirv_input -device {target.chip} {_OPTIONS} --format zebin"
+
+
 def _usages(binary: bytes, log: str, wg_size: int, target: Target) -> list[Usage]:
     """Read a binary's own description of its kernels, and the log for spills."""
     spills = {name: int(n) for name, n in _SPILL.findall(log)}
@@ -155,12 +161,25 @@ def _missing() -> str:
     return "apt-get install --no-install-recommends intel-opencl-icd  (it brings ocloc)"
 
 
+def _installed(form: str, *packages: str) -> str:
+    """Return what dpkg says of packages that are installed; nothing where it is not here."""
+    words = ["dpkg-query", "-W", "-f", form, *packages]
+    try:
+        return subprocess.run(words, capture_output=True, text=True, check=False).stdout
+    except FileNotFoundError:
+        return ""
+
+
 def _version() -> str:
-    package = subprocess.run(
-        ["dpkg-query", "-W", "-f", "${Version}", "intel-opencl-icd"],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    return f"ocloc of intel-opencl-icd {package.stdout or '(version unknown)'}"
+    package = _installed("${Version}", "intel-opencl-icd")
+    return f"ocloc of intel-opencl-icd {package or '(version unknown)'}"
+
+
+def build_of_debian(target: Target) -> str:
+    """Return the versions of Debian's compiler and its options; nothing where they are unknown."""
+    lines = _installed("${Package} ${Version}\n", *_PACKAGES).splitlines()
+    packages = [line for line in lines if len(line.split()) == 2]  # others are not installed
+    return f"{', '.join(packages)}, {_words(target)}" if packages else ""
 
 
 PACKAGES = debian.Packages("sid", ("intel-ocloc", "libigc2", "libigdfcl2"))
