@@ -23,8 +23,12 @@ from pyopencl_gbdt.compat.lightgbm.errors import (
     LightGBMError,
     log_warning,
 )
-from pyopencl_gbdt.compat.lightgbm.functions import MetricOfLabels, ObjectiveOfLabels
-from pyopencl_gbdt.compat.lightgbm.inputs import checked_input, part_of
+from pyopencl_gbdt.compat.lightgbm.inputs import (
+    MetricOfLabels,
+    ObjectiveOfLabels,
+    checked_input,
+    part_of,
+)
 from pyopencl_gbdt.compat.lightgbm.names import ALIASES, choose, spellings
 from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.prediction.model import Model

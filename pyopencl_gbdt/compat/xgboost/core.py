@@ -7,7 +7,6 @@ from typing import Any
 from pyopencl_gbdt._version import __version__
 from pyopencl_gbdt.compat.xgboost.booster import Booster
 from pyopencl_gbdt.compat.xgboost.data_iter import DataIter
-from pyopencl_gbdt.compat.xgboost.errors import XGBoostError
 from pyopencl_gbdt.compat.xgboost.level_tables import Categories
 from pyopencl_gbdt.compat.xgboost.matrices import DataSplitMode, DMatrix
 from pyopencl_gbdt.compat.xgboost.metrics import Metric
@@ -17,6 +16,10 @@ from pyopencl_gbdt.compat.xgboost.quantile_matrices import (
     QuantileDMatrix,
 )
 from pyopencl_gbdt.compat.xgboost.training import PlainObj
+from pyopencl_gbdt.errors import GBDTError
+
+#: All errors that this library raises on purpose; those about parameters and data are ValueErrors.
+XGBoostError = GBDTError
 
 
 def build_info() -> dict[str, Any]:

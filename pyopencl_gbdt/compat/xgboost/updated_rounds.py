@@ -1,4 +1,9 @@
-"""Rounds that change the trees of a model instead of growing new ones."""
+"""Rounds that change the trees of a model instead of growing new ones.
+
+Numbers of trees are computed again, or trees lose splits. A node's sums are those of the gradients
+of its rows, added up row by row and then from the leaves to the root, in float64: the order is
+fixed, so a machine does not matter.
+"""
 
 from __future__ import annotations
 
@@ -12,16 +17,17 @@ from pyopencl_gbdt.compat.xgboost.losses import Gradients
 from pyopencl_gbdt.compat.xgboost.matrices import DMatrix
 from pyopencl_gbdt.compat.xgboost.metrics import Collector
 from pyopencl_gbdt.compat.xgboost.rounds import Plan
-from pyopencl_gbdt.compat.xgboost.updated_trees import pruned, refreshed
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.ensemble import each
-from pyopencl_gbdt.model.tree import Tree
+from pyopencl_gbdt.model.tree import NO_NODE, Tree
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.prediction.model import Model
 
 F32 = npt.NDArray[np.float32]
+F64 = npt.NDArray[np.float64]
+I64 = npt.NDArray[np.int64]
 #: What can be done to a tree.
 UPDATERS = ("refresh", "prune")
 
@@ -157,3 +163,131 @@ class UpdatedRounds:
 
     def close(self) -> None:
         """End; nothing is to be freed."""
+
+
+def node_sums(tree: Tree, leaves: I64, values: F32) -> F64:
+    """Return the sum over the rows of each node, shape (n_nodes,).
+
+    Parameters
+    ----------
+    tree : Tree
+    leaves : int64 array, shape (n_rows,)
+        The leaf of each row, by its place in the tree's arrays.
+    values : float32 array, shape (n_rows,)
+    """
+    own = values.astype(np.float64)
+    sums: F64 = np.bincount(leaves, own, minlength=tree.n_nodes).astype(np.float64)
+    for node in range(tree.n_nodes - 1, 0, -1):  # children stand behind their parents
+        sums[tree.parent[node]] += sums[node]
+    return sums
+
+
+def _shrunk(g: F64, p: Parameters) -> F64:
+    """Return gradients after the L1 penalty."""
+    found: F64 = np.sign(g) * np.maximum(np.abs(g) - p.reg_alpha, 0.0)
+    return found
+
+
+def _weights(g: F64, h: F64, p: Parameters) -> F64:
+    """Return the optimal weight of each node; 0 for nodes of too small a sum of Hessians."""
+    usable = (h >= p.min_child_weight) & (h > 0)
+    found = np.where(usable, -_shrunk(g, p) / np.where(usable, h + p.reg_lambda, 1.0), 0.0)
+    return np.clip(found, -p.max_delta_step, p.max_delta_step) if p.max_delta_step else found
+
+
+def _scores(g: F64, h: F64, p: Parameters) -> F64:
+    """Return how much each node's weight lowers the loss, times 2."""
+    w = _weights(g, h, p)
+    penalty = 2 * p.reg_alpha * np.abs(w)
+    return -(2 * g * w + (h + p.reg_lambda) * w * w + penalty)
+
+
+def refreshed(tree: Tree, leaves: I64, g: F32, h: F32, p: Parameters, *, values: bool) -> Tree:
+    """Return a tree of the same splits with the sums, weights and gains of other rows.
+
+    Parameters
+    ----------
+    tree : Tree
+    leaves : int64 array, shape (n_rows,)
+        The leaf of each row.
+    g, h : float32 array, shape (n_rows,)
+        Gradients and Hessians, with the rows' weights.
+    p : Parameters
+        Penalties and the learning rate.
+    values : bool
+        Whether leaves get new values too.
+    """
+    sums, hessians = node_sums(tree, leaves, g), node_sums(tree, leaves, h)
+    is_leaf = tree.is_leaf
+    scores = _scores(sums, hessians, p)
+    gain = np.zeros(tree.n_nodes)
+    inner = np.flatnonzero(~is_leaf)
+    gain[inner] = scores[tree.left[inner]] + scores[tree.right[inner]] - scores[inner]
+    weight = _weights(sums, hessians, p)
+    rate = np.where(is_leaf & (np.arange(tree.n_nodes) > 0), p.learning_rate, 1.0)
+    own = np.where(is_leaf, weight * p.learning_rate, 0.0).astype(np.float32)[:, None]
+    return replace(
+        tree,
+        weight=(weight * rate).astype(np.float32)[:, None],
+        gain=gain.astype(np.float32),
+        sum_hessian=hessians.astype(np.float32),
+        value=own if values else tree.value,
+    )
+
+
+def pruned(tree: Tree, p: Parameters) -> Tree:
+    """Return a tree without splits whose gain is below ``gamma`` or that lie below ``max_depth``.
+
+    A split goes only if both its children are leaves by then.
+    """
+    left, right = tree.left.copy(), tree.right.copy()
+    value, depth = tree.value.copy(), tree.depth
+    is_leaf = tree.is_leaf.copy()
+    for node in range(tree.n_nodes - 1, -1, -1):
+        if is_leaf[node] or not (is_leaf[left[node]] and is_leaf[right[node]]):
+            continue
+        if tree.gain[node] < p.gamma or (p.max_depth and depth[node] + 1 > p.max_depth):
+            value[node] = np.float32(p.learning_rate) * tree.weight[node]
+            is_leaf[node] = True
+    return _joined(tree, is_leaf, value)
+
+
+def _joined(tree: Tree, is_leaf: npt.NDArray[np.bool_], value: F32) -> Tree:
+    """Return the nodes that can be reached from the root, numbered anew."""
+    kept, at = [0], 0
+    while at < len(kept):
+        node = kept[at]
+        if not is_leaf[node]:
+            kept += [int(tree.left[node]), int(tree.right[node])]
+        at += 1
+    if len(kept) == tree.n_nodes:
+        return tree
+    chosen = np.array(kept)
+    place = np.full(tree.n_nodes, NO_NODE, np.int32)
+    place[chosen] = np.arange(len(kept))
+    leaf = is_leaf[chosen]
+    sets = [tree.sets[tree.set_begin[n] : tree.set_begin[n + 1]] for n in kept]
+    sets = [one[:0] if stops else one for one, stops in zip(sets, leaf, strict=True)]
+
+    def inner(array: npt.NDArray[np.generic], usual: int) -> npt.NDArray[np.generic]:
+        return np.where(leaf, np.array(usual, array.dtype), array[chosen]).astype(array.dtype)
+
+    def child(array: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+        return np.where(leaf, NO_NODE, place[array[chosen]]).astype(np.int32)
+
+    above = tree.parent[chosen]
+    return Tree(
+        left=child(tree.left),
+        right=child(tree.right),
+        parent=np.where(above == NO_NODE, NO_NODE, place[above]).astype(np.int32),
+        feature=inner(tree.feature, 0),  # type: ignore[arg-type]
+        threshold=inner(tree.threshold, 0),  # type: ignore[arg-type]
+        default_left=inner(tree.default_left, 0),  # type: ignore[arg-type]
+        split_kind=inner(tree.split_kind, 0),  # type: ignore[arg-type]
+        value=value[chosen],
+        weight=tree.weight[chosen],
+        gain=inner(tree.gain, 0),  # type: ignore[arg-type]
+        sum_hessian=tree.sum_hessian[chosen],
+        sets=np.concatenate([*sets, np.zeros(0, np.uint32)]).astype(np.uint32),
+        set_begin=np.cumsum([0, *(one.size for one in sets)]).astype(np.int32),
+    )

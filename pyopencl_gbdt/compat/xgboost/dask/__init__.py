@@ -1,8 +1,5 @@
 """XGBoost's names for trainings on Dask, see ``docs/large-data.md``."""
 
-from pyopencl_gbdt.compat.xgboost.dask.communicator import (
-    WorkerContext as CommunicatorContext,
-)
 from pyopencl_gbdt.compat.xgboost.dask.estimators import (
     DaskScikitLearnBase,
     DaskXGBClassifier,
@@ -13,6 +10,9 @@ from pyopencl_gbdt.compat.xgboost.dask.estimators import (
 )
 from pyopencl_gbdt.compat.xgboost.dask.matrices import DaskDMatrix, DaskQuantileDMatrix
 from pyopencl_gbdt.compat.xgboost.dask.predictions import inplace_predict, predict
+from pyopencl_gbdt.compat.xgboost.dask.training import (
+    WorkerContext as CommunicatorContext,
+)
 from pyopencl_gbdt.compat.xgboost.dask.training import train
 
 __all__ = [

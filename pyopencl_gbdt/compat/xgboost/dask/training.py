@@ -7,6 +7,7 @@ from typing import Any
 
 import distributed
 
+from pyopencl_gbdt.compat.xgboost import collective
 from pyopencl_gbdt.compat.xgboost.booster import Booster
 from pyopencl_gbdt.compat.xgboost.callback import (
     CallbackContainer,
@@ -88,3 +89,12 @@ def train(
     if dtrain.feature_types is not None:
         booster.feature_types = dtrain.feature_types
     return {"booster": booster, "history": model.history}
+
+
+class WorkerContext(collective.CommunicatorContext):
+    """As ``collective.CommunicatorContext``; the worker's name and address are its task."""
+
+    def __init__(self, **args: Any) -> None:
+        super().__init__(**args)
+        worker = distributed.get_worker()
+        self.args["DMLC_TASK_ID"] = f"[xgboost.dask-{worker.name}]:{worker.address}"
