@@ -17,7 +17,7 @@ from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.fit.nodes import Nodes
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.rows import FitRows
-from pyopencl_gbdt.gradients import aft, cox, custom, lambda_gradients, row_outputs, softmax
+from pyopencl_gbdt.gradients import by_row, cox, custom, lambda_gradients
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.objectives.base import RowOutputs
 from pyopencl_gbdt.objectives.classification import SoftProb
@@ -112,7 +112,7 @@ def source_of(objective: Objective, parts: FitParts, data: Dataset) -> GradientS
 
 @source_of.register
 def _(objective: SoftProb, parts: FitParts, data: Dataset) -> GradientSource:
-    return softmax.Softmax(parts.rows, parts.nodes, parts.ways)
+    return by_row.Softmax(parts.rows, parts.nodes, parts.ways)
 
 
 @source_of.register
@@ -124,12 +124,12 @@ def _(objective: Cox, parts: FitParts, data: Dataset) -> GradientSource:
 
 @source_of.register
 def _(objective: Aft, parts: FitParts, data: Dataset) -> GradientSource:
-    return aft.AftGradients(parts.rows, parts.ways, objective, *log_bounds(*data.bounds))
+    return by_row.AftGradients(parts.rows, parts.ways, objective, *log_bounds(*data.bounds))
 
 
 @source_of.register
 def _(objective: RowOutputs, parts: FitParts, data: Dataset) -> GradientSource:
-    return row_outputs.RowOutputGradients(parts.rows, parts.ways, objective)
+    return by_row.RowOutputGradients(parts.rows, parts.ways, objective)
 
 
 @source_of.register

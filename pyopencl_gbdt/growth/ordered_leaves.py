@@ -26,8 +26,8 @@ from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.dtypes import ROW, SCALE, VALUE
 from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.fit.parts import FitParts
+from pyopencl_gbdt.gradients.by_row import Softmax
 from pyopencl_gbdt.gradients.gradients import EXPONENTS
-from pyopencl_gbdt.gradients.softmax import Softmax
 from pyopencl_gbdt.gradients.sources import GradientSource
 from pyopencl_gbdt.growth.finalize import LeafValues
 from pyopencl_gbdt.growth.update_margins import find_leaves
