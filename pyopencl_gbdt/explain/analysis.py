@@ -14,11 +14,10 @@ from pyopencl_gbdt.arguments import check_whole
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.explain.dependence import partial_dependence
-from pyopencl_gbdt.explain.results import PartialDependence
+from pyopencl_gbdt.explain.results import PartialDependence, value_text
 from pyopencl_gbdt.explain.rows import ExplainedRows
 from pyopencl_gbdt.explain.scores import LabelledRows, labelled_rows
 from pyopencl_gbdt.explain.segments import Segment, worst_segments
-from pyopencl_gbdt.explain.value_text import value_text
 from pyopencl_gbdt.messages import plural
 from pyopencl_gbdt.model.explain import used_importances
 

@@ -10,9 +10,8 @@ import numpy as np
 
 from pyopencl_gbdt.explain.analysis import some_rows
 from pyopencl_gbdt.explain.contributions import explain
-from pyopencl_gbdt.explain.results import Explanation
+from pyopencl_gbdt.explain.results import Explanation, value_text
 from pyopencl_gbdt.explain.scores import LabelledRows
-from pyopencl_gbdt.explain.value_text import value_text
 
 #: Contributions that are shown; the others are added up.
 _MOST = 10

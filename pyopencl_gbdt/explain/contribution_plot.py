@@ -9,8 +9,7 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.arguments import check_whole
 from pyopencl_gbdt.errors import ParameterError
-from pyopencl_gbdt.explain.results import Explanation
-from pyopencl_gbdt.explain.value_text import value_text
+from pyopencl_gbdt.explain.results import Explanation, value_text
 from pyopencl_gbdt.messages import plural, show
 from pyopencl_gbdt.model.pictures import CHARACTER, COLORS, frame, new_axes, shorten
 

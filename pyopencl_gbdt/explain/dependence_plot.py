@@ -10,8 +10,7 @@ import numpy.typing as npt
 from pyopencl_gbdt.arguments import check_whole
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.explain.dependence import partial_dependence
-from pyopencl_gbdt.explain.results import PartialDependence
-from pyopencl_gbdt.explain.value_text import value_text
+from pyopencl_gbdt.explain.results import PartialDependence, value_text
 from pyopencl_gbdt.model.pictures import COLORS, FAINT, frame, new_axes, shorten
 
 if TYPE_CHECKING:

@@ -24,10 +24,9 @@ from pyopencl_gbdt.explain.analysis import (
 )
 from pyopencl_gbdt.explain.chosen_rows import ExplainedRow, explained_rows
 from pyopencl_gbdt.explain.drawings import Curve, chart, tree_drawing
-from pyopencl_gbdt.explain.results import PartialDependence
+from pyopencl_gbdt.explain.results import PartialDependence, value_text
 from pyopencl_gbdt.explain.rows import ExplainedRows
 from pyopencl_gbdt.explain.scores import LabelledRows
-from pyopencl_gbdt.explain.value_text import value_text
 from pyopencl_gbdt.model.best_round import BEST_ITERATION
 from pyopencl_gbdt.model.pictures import shorten
 from pyopencl_gbdt.prediction.contributions.path_factors import check_covers

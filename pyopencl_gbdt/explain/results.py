@@ -1,4 +1,4 @@
-"""What explanations of a model return: arrays, with the names of the columns."""
+"""What explanations of a model return: arrays, with names of columns; their values as text."""
 
 from __future__ import annotations
 
@@ -80,3 +80,11 @@ class PartialDependence:
     average: F64 | None
     individual: npt.NDArray[np.float32] | None
     feature_names: list[str]
+
+
+def value_text(value: Any) -> str:
+    """Return a column's value as text: a number in few digits, or a level."""
+    is_number = isinstance(value, (float, np.floating))
+    if value is None or (is_number and np.isnan(value)):
+        return "missing"
+    return f"{value:.5g}" if is_number else str(value)

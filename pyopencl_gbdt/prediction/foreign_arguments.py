@@ -1,10 +1,13 @@
-"""Arguments of prediction in other libraries, and what to give instead: one table.
+"""How users of other libraries call a model, and what to give instead: one table of arguments.
 
-The methods' signatures stay without ``**``, so that editors and scikit-learn can read them.
+The methods' signatures stay without ``**``, so that editors and scikit-learn can read them. XGBoost
+also calls ``load_model``, a class method, on an object.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from pyopencl_gbdt.arguments import refusing
@@ -53,3 +56,20 @@ def _refused(model: Any, method: str, name: str, value: Any, own: set[str]) -> A
 
 #: Lets a method of prediction refuse unknown arguments with an error that helps.
 explains_prediction = refusing(_refused)
+
+
+class OfClassOrModel:
+    """A class method that makes a model; called on a model, it replaces what that one holds."""
+
+    def __init__(self, method: Any) -> None:  # what ``@classmethod`` returns
+        self._method = method
+        self.__doc__ = method.__doc__
+
+    def __get__(self, model: Any, kind: type) -> Callable[..., Any]:
+        make: Callable[..., Any] = self._method.__get__(None, kind)
+        return make if model is None else partial(_replaced, model, make)
+
+
+def _replaced(model: Any, make: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    model.__dict__ = make(*args, **kwargs).__dict__
+    return model

@@ -18,8 +18,7 @@ import numpy.typing as npt
 from pyopencl_gbdt.data.arrays.sparse import SparseMatrix
 from pyopencl_gbdt.dtypes import WALK_BY_SET
 from pyopencl_gbdt.numerics.portable_math import is_missing, ordered
-from pyopencl_gbdt.prediction.leaf_terms import LeafTerms
-from pyopencl_gbdt.prediction.row_block import RowBlock
+from pyopencl_gbdt.prediction.leaf_terms import LeafTerms, RowBlock
 
 F32 = npt.NDArray[np.float32]
 I32 = npt.NDArray[np.int32]

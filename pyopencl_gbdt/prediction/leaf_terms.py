@@ -1,4 +1,7 @@
-"""What leaves add to the margins of rows that walk on the host: one class for each kind of leaf."""
+"""What leaves add to the margins of rows that walk on the host: one class for each kind of leaf.
+
+Rows walk in blocks, with the keys that decide where a row goes.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,31 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.numerics.portable_math import as_margin, not_tiny
-from pyopencl_gbdt.prediction.row_block import RowBlock
 
 F32 = npt.NDArray[np.float32]
 I64 = npt.NDArray[np.int64]
+#: Keys of missing values; see `value_decision.h`.
+_MISSING_RIGHT, _MISSING_LEFT = np.uint32(0xFFFFFFFE), np.uint32(0)
+_SIGN = np.int32(-(2**31))
+
+
+class RowBlock:
+    """A block of rows: each value, and its key twice, as missing values go right or left."""
+
+    def __init__(self, values: F32) -> None:
+        self.n_rows = len(values)
+        self.values = np.ascontiguousarray(values.T)
+        self.rows = np.arange(self.n_rows)
+        bits = self.values.view(np.int32)
+        bits = np.where(bits == _SIGN, 0, bits)  # -0 is 0
+        keys = (bits ^ (bits >> 31 | _SIGN)).view(np.uint32)  # as those of `ordered`
+        both = np.empty((len(self.values), 2, self.n_rows), np.uint32)
+        both[:] = keys[:, None]
+        missing = np.isnan(self.values)
+        if missing.any():
+            both[:, 0][missing] = _MISSING_RIGHT
+            both[:, 1][missing] = _MISSING_LEFT
+        self.keys = both.reshape(-1)
 
 
 @dataclass(frozen=True)

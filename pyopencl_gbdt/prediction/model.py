@@ -25,10 +25,9 @@ from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.best_round import BEST_ITERATION, BEST_SCORE
 from pyopencl_gbdt.objectives import Objective, get_objective
-from pyopencl_gbdt.prediction.class_or_model import OfClassOrModel
 from pyopencl_gbdt.prediction.contributions.kinds import kind_of
 from pyopencl_gbdt.prediction.distributed import Distributed
-from pyopencl_gbdt.prediction.foreign_arguments import explains_prediction
+from pyopencl_gbdt.prediction.foreign_arguments import OfClassOrModel, explains_prediction
 from pyopencl_gbdt.prediction.in_batches import (
     check_background,
     comes_in_batches,

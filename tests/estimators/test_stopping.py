@@ -7,11 +7,11 @@ from sklearn.datasets import make_classification, make_regression
 
 from pyopencl_gbdt import GBDTClassifier, GBDTRandomForestClassifier, GBDTRanker, GBDTRegressor
 from pyopencl_gbdt.callbacks.base import Plan
-from pyopencl_gbdt.callbacks.no_change import NoChange
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.errors import DataError, DataWarning, ParameterError
 from pyopencl_gbdt.estimators import stopping
 from pyopencl_gbdt.estimators.held_out import HoldOut, NothingHeldOutError
+from pyopencl_gbdt.estimators.stopping import NoChange
 from tests.conftest import TEST_DEVICE
 
 X, Y = make_regression(n_samples=80, n_features=6, random_state=0)

@@ -15,9 +15,8 @@ import numpy.typing as npt
 from pyopencl_gbdt.data.arrays.sparse import SparseMatrix
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.prediction.kept import Kept
-from pyopencl_gbdt.prediction.leaf_terms import PackedLinear
+from pyopencl_gbdt.prediction.leaf_terms import PackedLinear, RowBlock
 from pyopencl_gbdt.prediction.packing import packed
-from pyopencl_gbdt.prediction.row_block import RowBlock
 
 F32 = npt.NDArray[np.float32]
 F64 = npt.NDArray[np.float64]
