@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.class_weight import compute_sample_weight
 
+from pyopencl_gbdt.compat.lightgbm import inputs
 from pyopencl_gbdt.compat.lightgbm.booster import Booster
 from pyopencl_gbdt.compat.lightgbm.callback import record_evaluation
 from pyopencl_gbdt.compat.lightgbm.dataset import Dataset
@@ -22,12 +23,6 @@ from pyopencl_gbdt.compat.lightgbm.errors import (
     LGBMDeprecationWarning,
     LightGBMError,
     log_warning,
-)
-from pyopencl_gbdt.compat.lightgbm.inputs import (
-    MetricOfLabels,
-    ObjectiveOfLabels,
-    checked_input,
-    part_of,
 )
 from pyopencl_gbdt.compat.lightgbm.names import ALIASES, choose, spellings
 from pyopencl_gbdt.errors import DataError
@@ -115,7 +110,9 @@ class LGBMModel(BaseEstimator):  # type: ignore[misc]
         if objective is None:
             objective = self._usual_objective()
         self._objective = objective
-        params["objective"] = ObjectiveOfLabels(objective) if callable(objective) else objective
+        params["objective"] = (
+            inputs.ObjectiveOfLabels(objective) if callable(objective) else objective
+        )
         for name in ("importance_type", "n_estimators", "class_weight"):
             params.pop(name, None)
         state = params["random_state"]
@@ -193,7 +190,7 @@ class LGBMModel(BaseEstimator):  # type: ignore[misc]
         own = params["metric"]
         own = [own] if own is None or isinstance(own, str) else list(own)
         params["metric"] = [one for one in named if one not in own] + [o for o in own if o]
-        rows, labels = checked_input(self, X, y)
+        rows, labels = inputs.checked_input(self, X, y)
         weight = self._weighed(sample_weight, y, self._class_weights(self.class_weight))
         data = Dataset(rows, labels, weight=weight, group=group, init_score=init_score,
                        feature_name=feature_name, categorical_feature=categorical_feature,
@@ -209,15 +206,15 @@ class LGBMModel(BaseEstimator):  # type: ignore[misc]
             if one is X and its_labels is y:
                 sets.append(data)
                 continue
-            of_class = part_of(eval_class_weight, "eval_class_weight", place)
+            of_class = inputs.part_of(eval_class_weight, "eval_class_weight", place)
             its_weight = self._weighed(
-                part_of(eval_sample_weight, "eval_sample_weight", place), its_labels,
+                inputs.part_of(eval_sample_weight, "eval_sample_weight", place), its_labels,
                 self._class_weights(of_class),
             )  # fmt: skip
             sets.append(Dataset(
                 one, self._known(its_labels), weight=its_weight, reference=data,
-                group=part_of(eval_group, "eval_group", place),
-                init_score=part_of(eval_init_score, "eval_init_score", place),
+                group=inputs.part_of(eval_group, "eval_group", place),
+                init_score=inputs.part_of(eval_init_score, "eval_init_score", place),
             ))  # fmt: skip
         results: dict[str, Any] = {}
         self._Booster = train(
@@ -226,7 +223,7 @@ class LGBMModel(BaseEstimator):  # type: ignore[misc]
             num_boost_round=self.n_estimators,
             valid_sets=sets,
             valid_names=eval_names,
-            feval=[MetricOfLabels(one) for one in metrics if callable(one)],
+            feval=[inputs.MetricOfLabels(one) for one in metrics if callable(one)],
             init_model=init_model.booster_ if isinstance(init_model, LGBMModel) else init_model,
             callbacks=[*(callbacks or ()), record_evaluation(results)],
         )
@@ -266,7 +263,7 @@ class LGBMModel(BaseEstimator):  # type: ignore[misc]
     ) -> Any:
         """Return predictions; the arguments are those of ``Booster.predict``."""
         booster = self._fitted("Estimator not fitted, call fit before exploiting the model.")
-        rows, _ = checked_input(self, X, None)
+        rows, _ = inputs.checked_input(self, X, None)
         known = {name: one for name, one in self._others.items() if name not in kwargs}
         for name in spellings("objective", "num_iterations", "start_iteration_predict"):
             known.pop(name, None)
