@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -16,12 +15,9 @@ from pyopencl_gbdt.device.base import Device
 from pyopencl_gbdt.device.drivers.fallback import Attempt
 from pyopencl_gbdt.device.last_group import followed
 from pyopencl_gbdt.device.program import Action, Program, begin_builds
+from pyopencl_gbdt.device.switches import LAST_GROUP, PACKED_ARGUMENTS, asked
 from pyopencl_gbdt.device.variants import KERNELS, choosing
-from pyopencl_gbdt.errors import ParameterError
 
-LAST_GROUP = "PYOPENCL_GBDT_LAST_GROUP"
-PACKED_ARGUMENTS = "PYOPENCL_GBDT_PACKED_ARGUMENTS"
-_WORDS = ("auto", "on", "off")
 #: Kernels, and the kernel of one work-group that may follow each.
 PAIRS = {
     "quantize_gradients": "begin_tree", "find": "decide", "move": "place", "finish_tree": "keep",
@@ -30,22 +26,6 @@ PAIRS = {
 _WAIT = frozenset({"split", "level", "partition", "finalize"})
 #: The same of those whose launches take few arguments.
 _PACKED = _WAIT | {"gradients", "histogram", "histogram_banks", "plan", "update_margins"}
-
-
-def asked(environment: str) -> str:
-    """Return the word in an environment variable: one of ``_WORDS``.
-
-    Raises
-    ------
-    ParameterError
-        If it is another word.
-    """
-    word = os.environ.get(environment, "").strip().lower() or "auto"
-    if word not in _WORDS:
-        raise ParameterError(
-            f"{environment}={word!r}: expected 'on', 'off' or 'auto'; unset it for 'auto'"
-        )
-    return word
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,15 @@ from typing import Any
 from pyopencl_gbdt.device import Capabilities, Device, Program, Variant
 from pyopencl_gbdt.device.drivers.fallback import Attempt
 from pyopencl_gbdt.device.render import Param
+from pyopencl_gbdt.device.small_fits import FitSize, in_small_fits
+from pyopencl_gbdt.device.switches import JOINT_CODES, asked
 from pyopencl_gbdt.device.team.member import Team
 from pyopencl_gbdt.device.team.messages import PercentGathered
 from pyopencl_gbdt.device.variants import KERNELS, choose, choosing
 from pyopencl_gbdt.fit.features import FitFeatures
 from pyopencl_gbdt.fit.nodes import Nodes
 from pyopencl_gbdt.parameters.facts import FitFacts
-from pyopencl_gbdt.primitives.histogram_plan import choose_histogram
+from pyopencl_gbdt.primitives.histogram_plan import can_hold, choose_histogram
 from pyopencl_gbdt.primitives.tiled_histogram_kernel import TILED_HISTOGRAM
 
 
@@ -39,12 +41,32 @@ def variant_of(kernel: str, facts: FitFacts, caps: Capabilities) -> Variant:
         # by rows, two trees would meet at a margin, leaves that are made too many have rows,
         # and rows that were not drawn are in no list; linear leaves read other values of a row
         return choose(kernel, caps, "walk")
+    small = _in_small_fits(kernel, facts, caps) if kernel in ("histogram", "plan") else None
+    if small is not None:
+        return small
     if kernel != "histogram":
         return choose(kernel, caps)
     if pages.kind == "tiled":
         known = {variant.name for variant in KERNELS[TILED_HISTOGRAM].variants}
         return choose(TILED_HISTOGRAM, caps, name if name in known else "auto")
     return choose_histogram(caps, pages.most_codes, name)
+
+
+def _in_small_fits(kernel: str, facts: FitFacts, caps: Capabilities) -> Variant | None:
+    """Return the variant in the sizes of small fits; None if a fit has those of large ones."""
+    params, pages = facts.parameters, facts.pages
+    if params.histogram != "auto" or pages.kind != "dense":
+        return None
+    if pages.adds_histograms or pages.stores_joint:
+        return None
+    if pages.n_joined and asked(JOINT_CODES) not in ("auto", "off"):  # others read them
+        return None
+    trees = facts.n_outputs * params.num_parallel_tree
+    leaves = trees * params.most_leaves(facts.n_rows)
+    found = in_small_fits(kernel, FitSize(trees * facts.n_rows, leaves, pages.n_features), caps)
+    if kernel == "plan" or found is None or can_hold(found, caps, pages.most_codes):
+        return found
+    return None
 
 
 def gathers_columns(facts: FitFacts) -> bool:

@@ -368,11 +368,18 @@ class Histogram:
         summed = sums.histograms(NewSlots(early, depth))
         return [*built, *done, early, *summed] if done else [early, *built, *summed]
 
+    def _most_tasks(self, depth: int) -> int:
+        """Return the most tasks of a level of one device: other groups would have nothing to do."""
+        nodes, parts = self.nodes, 2 if depth else 1  # of siblings, the smaller one has tasks
+        chunk = self.ways.variant("histogram").params["chunk"]
+        rows = nodes.n_trees * self.rows.n_rows // parts
+        return rows // chunk + -(-nodes.level_capacity(depth) // parts)
+
     def _page(self, depth: int, page: FitPage, more: dict[str, Any]) -> list[Launch]:
         codes: Any = page.codes if self.joint is None else self.joint.codes  # of the kernel's kind
         return self.kernel.level(
             codes,
-            groups=self.groups,
+            groups=min(self.groups, self._most_tasks(depth)),
             depth=depth,
             n_rows=page.part.n_rows,
             first_row=page.first_row,

@@ -7,12 +7,12 @@ reads joint codes by place; the histograms of a GPU read those of a row, block b
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from pyopencl_gbdt.device import switches
 from pyopencl_gbdt.device.base import DeviceArray
 from pyopencl_gbdt.device.capabilities import Capabilities
 from pyopencl_gbdt.dtypes import BLOCK_BYTES
@@ -26,8 +26,7 @@ from pyopencl_gbdt.parameters.facts import FitFacts
 from pyopencl_gbdt.primitives.histogram_plan import OWN_BANKS, local_codes
 from pyopencl_gbdt.primitives.packed_codes import BlockOrder, JoinedCodes, PackedCodes
 
-ENVIRONMENT = "PYOPENCL_GBDT_JOINT_CODES"
-_WORDS = ("auto", "on", "alone", "products", "off")
+ENVIRONMENT = switches.JOINT_CODES
 #: Rows of a node from which on the columns of a place are read by their joint code. PoCL, 1 thread
 #: beside other programs, processor ms a round from 32, 128, 256 and 1024 rows on: 100 k x 54, 44 of
 #: them indicators, 7 classes, depth 6, 53, 51, 56 and 71; 60 k x 600 of 5 values, depth 8, 101, 99,
@@ -44,23 +43,12 @@ LEAST_SHARE = 1 / 128
 
 
 def asked() -> str:
-    """Return the word in ``PYOPENCL_GBDT_JOINT_CODES``: one of ``_WORDS``.
+    """Return the word in ``PYOPENCL_GBDT_JOINT_CODES``.
 
     ``"products"`` is ``"on"`` where exclusive columns are joined as others are. ``"alone"`` is
     ``"on"`` where the columns' own codes are let go, see ``joint_alone.py``.
-
-    Raises
-    ------
-    ParameterError
-        If it is another word.
     """
-    word = os.environ.get(ENVIRONMENT, "").strip().lower() or "auto"
-    if word not in _WORDS:
-        raise ParameterError(
-            f"{ENVIRONMENT}={word!r}: expected 'on', 'alone', 'products', 'off' or 'auto'; unset "
-            "it for 'auto'"
-        )
-    return word
+    return switches.asked(ENVIRONMENT)
 
 
 def joins_columns(facts: FitFacts) -> bool:

@@ -42,11 +42,11 @@ def test_both_are_left_out_unless_a_variant_asks_for_them(template):
 
 
 def test_only_variants_for_known_warps_ask_for_them():
-    """The search, the joint codes and the launches of NVIDIA's GPUs read no votes."""
+    """The search, the joint codes, the launches and small fits of NVIDIA's GPUs read no votes."""
     asking = {(v.kernel, v.name) for v in TABLE if v.warp_words}
     reading = {(v.kernel, v.name) for v in TABLE if v.params.get("match") or v.name == "ballots"}
     others = {("split", "warps"), ("joint_blocks", "by_blocks")}
-    others |= {("last_group", "joined"), ("arguments", "packed")}
+    others |= {("last_group", "joined"), ("arguments", "packed"), ("small_fits", "few_a_group")}
     assert asking == reading | others
     assert len(reading) == 2
 

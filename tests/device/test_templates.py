@@ -89,7 +89,7 @@ def test_a_template_says_what_it_computes(template):
 def test_every_kernel_of_the_variant_table_has_a_template():
     names = {"plan": "level"}  # the table's word for the kernels that plan a level
     kernels = {names.get(variant.kernel, variant.kernel) for variant in TABLE}
-    assert kernels <= {"last_group", "arguments", *templates()}
+    assert kernels <= {"last_group", "arguments", "small_fits", *templates()}
 
 
 def test_no_template_is_longer_than_a_sitting():

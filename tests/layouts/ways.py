@@ -15,6 +15,7 @@ from scipy.sparse import csr_matrix
 from pyopencl_gbdt import Dataset, Model, train
 from pyopencl_gbdt.device import find, runnable, selection
 from pyopencl_gbdt.device.limited_device import ENVIRONMENT
+from pyopencl_gbdt.device.switches import SMALL_FITS
 from pyopencl_gbdt.fit import page_schedule
 from pyopencl_gbdt.model import to_json
 from pyopencl_gbdt.training import fit as fit_module
@@ -130,7 +131,9 @@ def team(recipe: Recipe, device: str, rng: np.random.Generator) -> Model:
 
 
 def kernels_of_gpus(recipe: Recipe, device: str, rng: np.random.Generator) -> Model:
-    with _pretending("gpu"):
+    """In the sizes of small fits, or of large ones."""
+    sizes = {SMALL_FITS: "on" if rng.random() < 0.5 else "off"}
+    with _pretending("gpu"), patch.dict(os.environ, sizes):
         return trained(recipe, device)
 
 

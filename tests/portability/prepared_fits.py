@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
@@ -18,6 +20,7 @@ from pyopencl_gbdt.categories.statistic_columns import replace_by_statistics
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import choose, runnable
 from pyopencl_gbdt.device.capabilities import HOST_CORES
+from pyopencl_gbdt.device.switches import SMALL_FITS
 from pyopencl_gbdt.evaluation.evaluation import Evaluation
 from pyopencl_gbdt.evaluation.watched import EvaluationSet
 from pyopencl_gbdt.growth import joint_columns
@@ -142,6 +145,26 @@ def _fit(device: NullDevice, data: Dataset, params: dict[str, Any]) -> Fit:
     return prepared
 
 
+@contextlib.contextmanager
+def _sizes(word: str) -> Iterator[None]:
+    """Let fits have the sizes of small fits ("on"), or of large ones ("off")."""
+    with patch.dict(os.environ, {SMALL_FITS: word}):
+        yield
+
+
+@_sizes("on")
+def small_fits(device: NullDevice) -> None:
+    """Prepare trainings in the sizes of small fits, where a device has them by itself."""
+    if choose("small_fits", device.caps).params["rows"] == 0:
+        return
+    kinds: tuple[dict[str, Any], ...] = (
+        {}, {"max_leaves": 3}, {"max_bin": 300}, {"boosting_type": "ordered"}, {"path_smooth": 1.0},
+        {"grow_policy": "symmetric"}, {"grow_policy": "lossguide", "max_leaves": 5},
+    )  # fmt: skip
+    for params in kinds:
+        _fit(device, _data(None), params)
+
+
 def _joint_histograms(device: NullDevice) -> None:
     """Prepare trainings by joint codes, beside plain ones and alone, where the device has them."""
     if choose("joint_blocks", device.caps).params["percent"] == 0:
@@ -159,6 +182,7 @@ def _joint_histograms(device: NullDevice) -> None:
             _fit(device, _data(None), {"max_bin": 5, "histogram": OWN_BANKS, **params})
 
 
+@_sizes("off")
 def fits(device: NullDevice) -> None:
     """Prepare trainings of every histogram variant and code width, with and without weights.
 

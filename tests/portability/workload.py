@@ -309,6 +309,7 @@ def everything(caps: Capabilities) -> NullDevice:
             device.label = variant.name
             prepare(device, variant)
     prepared_fits.fits(device)
+    prepared_fits.small_fits(device)
     device.label = ""
     prepared_fits.statistics(device)
     prepared_fits.ranking(device)

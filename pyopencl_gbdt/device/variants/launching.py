@@ -1,4 +1,4 @@
-"""How a round's launches are made, as rows of the variant table: they compute the same."""
+"""How a round's launches are made and how large they are, as rows of the variant table."""
 
 from __future__ import annotations
 
@@ -36,5 +36,22 @@ LAUNCHING = (
             chosen_on=_GPU,
         ),
         Variant("", "each", {"wg_size": 256, "rows": 0, "rounds": 0}, "each array is an argument"),
+    ),
+    Kernel.of(  # `rows`: most of a round's trees together, `places`: most rows times columns
+        "small_fits",  # `leaves`: most of a round where a level is planned by `wg_size` work-items
+        Variant(
+            "",
+            "few_a_group",
+            {
+                **{"wg_size": 64, "leaves": 128, "rows": 1 << 16, "places": 20 << 16},
+                **{"histogram_size": 256, "chunk": 256, "codes": 512},
+            },
+            "H200, CUDA, 20 columns, depth 6, ms a round with tasks of 2048 rows in own banks, and "
+            "with 256 rows of 2 columns: 10 k rows 0.200 and 0.181, 30 k 0.208 and 0.192, 100 k "
+            "slower; levels of 10 k rows planned by 256 and by 64 work-items: 0.191 and 0.184",
+            warp_words=True,
+            chosen_on=_GPU,
+        ),
+        Variant("", "as_others", {"wg_size": 256, "rows": 0, "places": 0}, "those of large fits"),
     ),
 )

@@ -1,0 +1,37 @@
+"""Variables of the environment that take the place of a rule; models are the same."""
+
+from __future__ import annotations
+
+import os
+
+from pyopencl_gbdt.errors import ParameterError
+
+JOINT_CODES = "PYOPENCL_GBDT_JOINT_CODES"
+LAST_GROUP = "PYOPENCL_GBDT_LAST_GROUP"
+PACKED_ARGUMENTS = "PYOPENCL_GBDT_PACKED_ARGUMENTS"
+SMALL_FITS = "PYOPENCL_GBDT_SMALL_FITS"
+#: Words beside "auto", by which the rule decides.
+_WORDS = {
+    JOINT_CODES: ("on", "alone", "products", "off"),
+    LAST_GROUP: ("on", "off"),
+    PACKED_ARGUMENTS: ("on", "off"),
+    SMALL_FITS: ("on", "off"),
+}
+
+
+def asked(environment: str) -> str:
+    """Return the word in one of these variables: "auto", or one that ``docs/devices.md`` explains.
+
+    Raises
+    ------
+    ParameterError
+        If it is another word.
+    """
+    word = os.environ.get(environment, "").strip().lower() or "auto"
+    words = _WORDS[environment]
+    if word not in (*words, "auto"):
+        expected = ", ".join(map(repr, words))
+        raise ParameterError(
+            f"{environment}={word!r}: expected {expected} or 'auto'; unset it for 'auto'"
+        )
+    return word

@@ -1,0 +1,117 @@
+"""Small fits on GPUs have kernels of other sizes, and the same trees."""
+
+from dataclasses import replace
+
+import pytest
+
+from pyopencl_gbdt import train
+from pyopencl_gbdt.device import open_device
+from pyopencl_gbdt.device.capabilities import CARD
+from pyopencl_gbdt.device.program import bound_kernel
+from pyopencl_gbdt.device.switches import JOINT_CODES, SMALL_FITS
+from pyopencl_gbdt.device.variants import choosing
+from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.fit.ways import variant_of
+from pyopencl_gbdt.model import to_xgboost_json
+from pyopencl_gbdt.objectives import get_objective
+from pyopencl_gbdt.parameters.facts import FitFacts, LossFacts, PageFacts
+from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.training.fit import Fit
+from tests.conftest import TEST_DEVICE
+from tests.device.fakes import make_caps
+from tests.growth.test_launching import CASES, _gpu
+
+NVIDIA = make_caps(
+    kind="gpu", **CARD, warp_words=True, local_bytes=49152, max_work_group=1024, compute_units=132
+)
+OTHER_GPU = replace(NVIDIA, warp_words=False)
+#: A histogram's rows a task, and codes a group; work-items of what plans a level.
+LARGE, SMALL, DEEP = (2048, 368, 256), (256, 512, 64), (256, 512, 256)
+pytestmark = pytest.mark.usefixtures(_gpu.__name__)
+
+
+def facts(n_rows, n_features=20, n_outputs=1, pages=None, **params):
+    own = PageFacts(n_features=n_features, most_codes=256, **(pages or {}))
+    return FitFacts(
+        Parameters.from_dict(params), LossFacts(n_outputs=n_outputs), n_rows=n_rows, pages=own
+    )
+
+
+def sizes(known, caps=NVIDIA):
+    histogram, plan = (variant_of(kernel, known, caps) for kernel in ("histogram", "plan"))
+    return histogram.params["chunk"], histogram.params["codes"], plan.params["wg_size"]
+
+
+@pytest.mark.parametrize(
+    ("known", "expected"),
+    [
+        (facts(10_000), SMALL),
+        (facts(65_536), SMALL),
+        (facts(65_537), LARGE),
+        (facts(65_536, 21), LARGE),
+        (facts(1_000, 1_000), SMALL),
+        (facts(10_000, n_outputs=6), (*SMALL[:2], 256)),
+        (facts(10_000, n_outputs=7), LARGE),
+        (facts(10_000, num_parallel_tree=7), LARGE),
+        (facts(10_000, max_depth=7), SMALL),
+        (facts(10_000, max_depth=8), DEEP),
+        (facts(10_000, pages={"adds_histograms": True}), LARGE),
+        (facts(10_000, pages={"stores_joint": True}), LARGE),
+        (facts(10_000, histogram="own_banks"), LARGE),
+    ],
+)
+def test_sizes_follow_rows_columns_and_trees(known, expected, monkeypatch):
+    monkeypatch.setenv(SMALL_FITS, "auto")
+    assert sizes(known) == expected
+    assert sizes(known, OTHER_GPU) == LARGE
+
+
+def test_a_word_takes_the_place_of_the_rule(monkeypatch):
+    monkeypatch.setenv(SMALL_FITS, "off")
+    assert sizes(facts(10_000)) == LARGE
+    monkeypatch.setenv(SMALL_FITS, "on")
+    assert sizes(facts(10**7)) == sizes(facts(10**7), OTHER_GPU) == SMALL
+    assert variant_of("histogram", facts(10_000), make_caps(kind="cpu")).name == "cpu"
+    joined = facts(10_000, pages={"n_joined": 4})
+    assert sizes(joined) == SMALL
+    monkeypatch.setenv(JOINT_CODES, "on")
+    assert sizes(joined) == LARGE
+    monkeypatch.setenv(SMALL_FITS, "yes")
+    with pytest.raises(ParameterError, match=f"{SMALL_FITS}='yes': expected 'on', 'off' or 'auto'"):
+        sizes(facts(10))
+
+
+@pytest.mark.usefixtures("nothing_refused")
+def test_a_driver_that_does_not_build_it_gets_the_large_one(monkeypatch):
+    monkeypatch.setenv(SMALL_FITS, "on")
+    small = variant_of("histogram", facts(10_000), NVIDIA)
+    monkeypatch.setattr(choosing, "REFUSED", {choosing.refusal(small, NVIDIA)})
+    assert variant_of("histogram", facts(10_000), NVIDIA).name == "own_banks"
+
+
+def trained(case, word, monkeypatch, **more):
+    data, params = CASES[case]
+    monkeypatch.setenv(SMALL_FITS, word)
+    model = train({"device": TEST_DEVICE, "max_depth": 3, **params, **more}, data, 4)
+    return to_xgboost_json(model.ensemble), model.variants["histogram"]
+
+
+@pytest.mark.few(2)
+@pytest.mark.parametrize("case", CASES)
+def test_the_model_is_that_of_other_sizes(case, monkeypatch):
+    large, name = trained(case, "off", monkeypatch)
+    assert name == "own_banks"
+    assert trained(case, "on", monkeypatch) == (large, "local_atomic")
+
+
+def test_no_group_has_nothing_to_do(monkeypatch):
+    """700 rows are three tasks; those of the next level are of 350 rows, and of a node."""
+    monkeypatch.setenv(SMALL_FITS, "on")
+    data, params = CASES["logistic"]
+    found = Parameters.from_dict({"max_depth": 2, "max_bin": 255, **params})
+    device = open_device(TEST_DEVICE)
+    monkeypatch.setattr(device, "caps", replace(device.caps, compute_units=8))
+    fit = Fit(device, found, get_objective(found.objective, found), data, 0.0)
+    (actions,) = fit.kernels.batches(joined=False)
+    grids = [bound_kernel(one).grid[:2] for one in actions if one.name == "histogram"]
+    assert grids == [(3, 3), (3, 2)]  # six columns, two a group
