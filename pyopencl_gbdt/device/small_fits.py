@@ -62,6 +62,7 @@ def _sizes(size: FitSize, caps: Capabilities) -> Mapping[str, int] | None:
         return None
     if word == "auto":
         limits = choose("small_fits", caps).params
-        if size.rows > limits["rows"] or size.rows * size.columns > limits["places"]:
+        own = {"rows": size.rows, "columns": size.columns, "places": size.rows * size.columns}
+        if any(number > limits[name] for name, number in own.items()):
             return None
     return found.params

@@ -55,7 +55,7 @@ def variant_of(kernel: str, facts: FitFacts, caps: Capabilities) -> Variant:
 def _in_small_fits(kernel: str, facts: FitFacts, caps: Capabilities) -> Variant | None:
     """Return the variant in the sizes of small fits; None if a fit has those of large ones."""
     params, pages = facts.parameters, facts.pages
-    if params.histogram != "auto" or pages.kind != "dense":
+    if params.histogram != "auto" or params.leaf_wise or pages.kind != "dense":
         return None
     if pages.adds_histograms or pages.stores_joint:
         return None

@@ -159,7 +159,7 @@ def small_fits(device: NullDevice) -> None:
         return
     kinds: tuple[dict[str, Any], ...] = (
         {}, {"max_leaves": 3}, {"max_bin": 300}, {"boosting_type": "ordered"}, {"path_smooth": 1.0},
-        {"grow_policy": "symmetric"}, {"grow_policy": "lossguide", "max_leaves": 5},
+        {"grow_policy": "symmetric"},
     )  # fmt: skip
     for params in kinds:
         _fit(device, _data(None), params)
