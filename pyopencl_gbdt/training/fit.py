@@ -12,7 +12,8 @@ A fit consists of five objects:
     grown        finished trees, on the device and as they were read       growth/grown_trees.py
 
 A tree is a fixed list of launches of known sizes; whatever depends on the data is decided on the
-device. The host reads finished trees in blocks, and with evaluation sets a few numbers per round.
+device. The host reads finished trees in blocks, and with evaluation sets a few numbers per round:
+``training/finished_rounds.py`` says when, and when rounds are trained again.
 """
 
 from __future__ import annotations
@@ -28,20 +29,18 @@ from pyopencl_gbdt.data.threads import transposed
 from pyopencl_gbdt.device import Device, DeviceArray
 from pyopencl_gbdt.device.arena import MemoryPlan
 from pyopencl_gbdt.device.run_ahead import Pace
-from pyopencl_gbdt.device.transfers import EarlyCopy, PartOfCopy
 from pyopencl_gbdt.evaluation.watched import EvaluationSet, Start
 from pyopencl_gbdt.fit.parts import FitParts, allocate, scaled_weights
 from pyopencl_gbdt.fit.share import Share
-from pyopencl_gbdt.gradients.sources import CheckedSource
 from pyopencl_gbdt.growth.boosting import starting_margins
 from pyopencl_gbdt.growth.grown_trees import GrownTrees
 from pyopencl_gbdt.growth.policy import Policy
 from pyopencl_gbdt.growth.round_kernels import built_kernels
-from pyopencl_gbdt.model.leaf_kinds import with_vectors
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.pages.paged import check_width
 from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.training.finished_rounds import FinishedRounds
 from pyopencl_gbdt.training.placement import Placement
 
 if TYPE_CHECKING:
@@ -57,7 +56,7 @@ def _tally(parts: FitParts, left_out: frozenset[str]) -> Tally:
     return Tally(parts, left_out)
 
 
-class Fit:
+class Fit(FinishedRounds):
     """One fit: it has its queue, its kernels and its memory.
 
     Parameters
@@ -148,12 +147,8 @@ class Fit:
             kernels.follow(rows)
         tally = None if self.tally is None else self.tally.add_tree
         compared = parts.rows.team.size > 1
-        self.grown = GrownTrees(parts, tally, self.statistics.renamed, compared=compared)
-        self._high_of_block = EarlyCopy(parts.arena["needs_high"])
+        self._read_from(GrownTrees(parts, tally, self.statistics.renamed, compared=compared))
         self._last_rows = (parts.nodes.batches[-1].size - 1) * parts.rows.n_rows  # of the last tree
-        self._rounds = self._checked = 0  # so far; those after which no high words were needed
-        self._asked = 0
-        self.needs_high: EarlyCopy | PartOfCopy = EarlyCopy(parts.arena["needs_high"])
 
     def _start_over(self) -> None:
         """Build the kernels again, which resets their arrays, and go back to the start."""
@@ -234,97 +229,6 @@ class Fit:
         self.statistics.end_round(number, self.finished_trees, self._last_rows)
         if self.grown.is_full:
             self._read_block()
-
-    def _read_block(self) -> None:
-        """Read the trees that fill their room on the device, or order them and read others."""
-        if not self.grown.reads_late:
-            self._collect()
-            return
-        self._take_ordered()
-        if self.grown.is_full:  # else rounds were trained again
-            self.grown.order()
-            if not self.parts.rows.has_high:
-                self._high_of_block()  # last: when it is there, the trees are
-
-    def _take_ordered(self) -> None:
-        """Read the trees that are ordered; train all again if high words were needed."""
-        if not self.grown.is_ordered:
-            return
-        self._check_gradients()
-        if not self.parts.rows.has_high and self._high_of_block.values()[0]:
-            self._check_high_words()
-        else:
-            self.grown.take()
-
-    def _check_gradients(self) -> None:
-        source = self.kernels.source
-        if source is not None and isinstance(source, CheckedSource):  # slow, as it is a protocol
-            source.check()
-
-    def _check_high_words(self) -> bool:
-        """Train again from the start if high words were needed but absent; return whether."""
-        parts = self.parts
-        self._check_gradients()
-        if parts.rows.has_high or self._checked == self._rounds:
-            return False
-        asked = self._asked == self._rounds
-        if not (self.needs_high.values() if asked else parts.arena["needs_high"].get())[0]:
-            self._checked = self._rounds
-            return False
-        done = self._rounds
-        del self.kernels  # the arrays that only their launches know are free then
-        parts.rows.make_room_for_high_words(partial(self._placement.turn_again, parts))
-        self._start_over()
-        pace = Pace(parts.arena.device)
-        for _ in range(done):
-            self._one_round(pace)
-        self._check_high_words()  # the pages of all rows may need high words, too
-        return True
-
-    def ask(self) -> None:
-        """Enqueue the read for which ``settle`` waits, in front of what is enqueued later."""
-        if not self.parts.rows.has_high and self._checked != self._rounds:
-            self.needs_high()
-            self._asked = self._rounds
-
-    def settle(self, *, watched: bool) -> bool:
-        """Wait for the round if a member watches a set; return whether all were trained again."""
-        return watched and self._check_high_words()
-
-    def _collect(self) -> None:
-        """Read the finished trees that are still on the device."""
-        self._take_ordered()
-        if self.grown.n_waiting:
-            self._check_high_words()
-        self.grown.collect()
-
-    def finished_trees(self) -> list[Tree]:
-        """Return all trees so far; waits for the last round."""
-        self._collect()
-        return self.grown.trees()
-
-    def behind(self, earlier: list[Tree]) -> tuple[list[Tree], int]:
-        """Return a model's trees with all so far behind them, and the number of a round's trees.
-
-        Where leaves are vectors, a round has a tree for all outputs, unless the model's trees of
-        several outputs split apart.
-        """
-        nodes = self.parts.nodes
-        before = None
-        if nodes.has_vectors:
-            before = with_vectors(earlier, nodes.n_outputs, nodes.n_parallel)
-        if before is None:
-            return [*earlier, *self.finished_trees()], nodes.round_trees
-        self._collect()
-        return [*before, *self.grown.vectors()], nodes.n_parallel
-
-    def finished_digest(self) -> str:
-        """Return a digest of all trees so far, without decoding them; waits for the last round.
-
-        It is "" in a fit that no other is compared with.
-        """
-        self._collect()
-        return self.grown.digest
 
     def variants(self) -> dict[str, str]:
         """Return the variant of every kernel of this fit, and the kind of its pages."""
