@@ -26,7 +26,7 @@ from pyopencl_gbdt.cli.output import complain, escaped, say
 from pyopencl_gbdt.errors import GBDTError, ParameterError
 from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.parameters.foreign import ANSWERS, OWN_NAMES
-from pyopencl_gbdt.parameters.names import unknown
+from pyopencl_gbdt.parameters.parameters import unknown
 
 #: The functions that add the subcommands, in the order of the help.
 COMMANDS: tuple[Callable[[Any], None], ...] = (

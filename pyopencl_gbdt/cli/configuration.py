@@ -16,7 +16,7 @@ from pyopencl_gbdt.cli.tables import file_names
 from pyopencl_gbdt.errors import GBDTError, ParameterError
 from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.parameters.foreign import ANSWERS, CONVERTED, OWN_NAMES
-from pyopencl_gbdt.parameters.names import ROWS, check_foreign, renamed, unknown
+from pyopencl_gbdt.parameters.parameters import ROWS, check_foreign, renamed, unknown
 from pyopencl_gbdt.parameters.table import XGBOOST_ONLY
 
 COMMAND_LINE = "the command line"

@@ -26,7 +26,7 @@ from pyopencl_gbdt.data.files.reading import Reading
 from pyopencl_gbdt.data.names import check_columns
 from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.messages import show
-from pyopencl_gbdt.parameters.names import unknown
+from pyopencl_gbdt.parameters.parameters import unknown
 
 _FORMATS = {
     "auto": "auto", "csv": "delimited", "delimited": "delimited", "libsvm": "libsvm", "npz": "npz",

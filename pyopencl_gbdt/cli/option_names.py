@@ -6,7 +6,7 @@ import argparse
 import re
 from collections.abc import Mapping
 
-from pyopencl_gbdt.parameters.names import ROWS
+from pyopencl_gbdt.parameters.parameters import ROWS
 
 
 def number_or_text(text: str) -> int | float | str:

@@ -32,7 +32,7 @@ from pyopencl_gbdt.dask.work import (
 from pyopencl_gbdt.data.categories.chosen import FROM_DTYPE
 from pyopencl_gbdt.device.team.handshake import Limits, seconds
 from pyopencl_gbdt.errors import DataError, ParameterError, TeamError
-from pyopencl_gbdt.parameters.names import given_instead
+from pyopencl_gbdt.parameters.parameters import given_instead
 from pyopencl_gbdt.prediction.model import Model
 from pyopencl_gbdt.training.preparing import check_history
 from pyopencl_gbdt.training.train import train as train_among_members

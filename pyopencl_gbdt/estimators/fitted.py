@@ -19,7 +19,7 @@ from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.ensemble import each
 from pyopencl_gbdt.model.formats.xgboost_links import MULTICLASS
 from pyopencl_gbdt.objectives import custom_objective
-from pyopencl_gbdt.parameters.names import ROWS
+from pyopencl_gbdt.parameters.parameters import ROWS
 from pyopencl_gbdt.prediction.description import card
 from pyopencl_gbdt.prediction.model import History, Model
 

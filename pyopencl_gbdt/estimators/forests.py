@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from pyopencl_gbdt.estimators.base import Base
 from pyopencl_gbdt.estimators.gradient_boosting import GBDTClassifier, GBDTRegressor
 from pyopencl_gbdt.estimators.rates import AUTO, is_auto
-from pyopencl_gbdt.parameters.names import ROWS
+from pyopencl_gbdt.parameters.parameters import ROWS
 
 #: Parameters that need several rounds and are None where they are not given. Checks of scikit-learn
 #: set ``n_iter_no_change`` wherever it is there, so it has no effect.

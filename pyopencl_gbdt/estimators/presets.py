@@ -20,8 +20,7 @@ from pyopencl_gbdt.estimators.rates import (
 from pyopencl_gbdt.estimators.stopping import StoppingParameters
 from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.parameters.facts import FitFacts
-from pyopencl_gbdt.parameters.names import unknown
-from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.parameters.parameters import Parameters, unknown
 from pyopencl_gbdt.parameters.refused_parameters import OF_DRAWS, OF_FORCED, OF_SMOOTHING
 from pyopencl_gbdt.parameters.row import refuse
 from pyopencl_gbdt.parameters.table import OBJECTIVES

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pyopencl_gbdt.parameters.names import ROWS
+from pyopencl_gbdt.parameters.parameters import ROWS
 
 #: The value of ``learning_rate`` and ``n_estimators`` that takes the table's.
 AUTO = "auto"

@@ -10,7 +10,7 @@ from typing import Any
 
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.parameters.foreign import OWN_NAMES
-from pyopencl_gbdt.parameters.names import ROWS
+from pyopencl_gbdt.parameters.parameters import ROWS
 from pyopencl_gbdt.parameters.table import TABLE
 
 #: The attribute of a class that keeps its constructor's signature as written.

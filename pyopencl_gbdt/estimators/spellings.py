@@ -22,7 +22,7 @@ from pyopencl_gbdt.estimators.signatures import (
 from pyopencl_gbdt.estimators.sklearn_names import BaseEstimator, clone
 from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.parameters.foreign import ANSWERS, OWN_NAMES
-from pyopencl_gbdt.parameters.names import check_answered, renamed, unknown
+from pyopencl_gbdt.parameters.parameters import check_answered, renamed, unknown
 from pyopencl_gbdt.parameters.table import XGBOOST_ONLY
 from pyopencl_gbdt.prediction import foreign_arguments
 

@@ -40,7 +40,7 @@ from pyopencl_gbdt.logger import tell
 from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.formats.xgboost_links import MULTICLASS
-from pyopencl_gbdt.parameters.names import ROWS
+from pyopencl_gbdt.parameters.parameters import ROWS
 from pyopencl_gbdt.training.train import Model
 
 

@@ -341,7 +341,7 @@ class FitFacts:
 
     @property
     def stays_resident(self) -> bool:
-        """Whether all rows have to stay on the device, for pages cannot take turns."""
+        """Whether all rows have to stay on the device, because pages cannot take turns."""
         ordered = self.parameters.is_ordered or self.parameters.booster == "dart"
         sorts = self.parameters.search != "hist"
         statistics = bool(self.statistics) or self.pages.has_statistics

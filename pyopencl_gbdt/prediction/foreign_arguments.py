@@ -13,7 +13,7 @@ from typing import Any
 from pyopencl_gbdt.arguments import refusing
 from pyopencl_gbdt.errors import ArgumentError
 from pyopencl_gbdt.messages import show
-from pyopencl_gbdt.parameters.names import unknown
+from pyopencl_gbdt.parameters.parameters import unknown
 
 _KIND = (
     "give output_margin=True to predict for margins; GBDTClassifier has predict_proba for "

@@ -23,7 +23,7 @@ from pyopencl_gbdt.device.drivers.fallback import with_fallbacks
 from pyopencl_gbdt.device.run_ahead import clear_frames
 from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.garbage import without_collector
-from pyopencl_gbdt.parameters.names import given_instead
+from pyopencl_gbdt.parameters.parameters import given_instead
 from pyopencl_gbdt.prediction.model import BEST_ITERATION
 from pyopencl_gbdt.training.concurrent_fits import ConcurrentFits
 from pyopencl_gbdt.training.eval_metrics import Metrics

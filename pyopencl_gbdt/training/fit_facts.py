@@ -18,8 +18,7 @@ from pyopencl_gbdt.objectives.classification import SoftProb
 from pyopencl_gbdt.objectives.custom import DeviceObjective
 from pyopencl_gbdt.parameters.constraints import Constraints
 from pyopencl_gbdt.parameters.facts import CategoryFacts, CutFacts, FitFacts, LossFacts, ModelFacts
-from pyopencl_gbdt.parameters.names import ROWS
-from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.parameters.parameters import ROWS, Parameters
 from pyopencl_gbdt.parameters.refusals import MOST_BINS, OF_CUTS
 from pyopencl_gbdt.parameters.row import refuse
 

@@ -15,7 +15,7 @@ from pyopencl_gbdt.device.run_ahead import clear_frames, settled
 from pyopencl_gbdt.device.selection import find_several, names_several
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.logger import tell
-from pyopencl_gbdt.parameters.names import given_instead
+from pyopencl_gbdt.parameters.parameters import given_instead
 from pyopencl_gbdt.prediction.model import History, Model
 from pyopencl_gbdt.training.continuing import Before
 from pyopencl_gbdt.training.eval_metrics import Metrics

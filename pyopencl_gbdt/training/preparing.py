@@ -29,8 +29,7 @@ from pyopencl_gbdt.objectives.base import F32
 from pyopencl_gbdt.objectives.custom import CUSTOM
 from pyopencl_gbdt.parameters.constraints import limits_of
 from pyopencl_gbdt.parameters.facts import FitFacts
-from pyopencl_gbdt.parameters.names import ROWS, as_mapping
-from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.parameters.parameters import ROWS, Parameters, as_mapping
 from pyopencl_gbdt.parameters.refusals import REFUSED
 from pyopencl_gbdt.parameters.row import refuse, same
 from pyopencl_gbdt.training.continuing import (
@@ -303,7 +302,8 @@ def _check_labelled(rows: Dataset, what: str) -> None:
 def _check_outputs(n_outputs: int, objective: Objective, data: Dataset) -> None:
     """Check labels and base margins."""
     objective.check_data(data)
-    check_base_margin(data.base_margin, data.n_rows, n_outputs)
+    if data.base_margin is not None:
+        check_base_margin(data.base_margin, data.n_rows, n_outputs)
 
 
 def _starting_score(

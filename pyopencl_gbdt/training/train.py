@@ -119,7 +119,7 @@ def train(
     from pyopencl_gbdt.callbacks.base import CallbackList, Plan
     from pyopencl_gbdt.device.drivers.fallback import tries
     from pyopencl_gbdt.device.run_ahead import clear_frames
-    from pyopencl_gbdt.parameters.names import given_instead
+    from pyopencl_gbdt.parameters.parameters import given_instead
     from pyopencl_gbdt.training.preparing import check_history, check_rounds, fingerprint, prepare
 
     n_rounds = check_rounds(n_rounds if num_boost_round is None else num_boost_round)

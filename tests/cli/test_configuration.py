@@ -18,8 +18,7 @@ from pyopencl_gbdt.cli.configuration import Configuration, read
 from pyopencl_gbdt.cli.configuration_keys import ALIASES, FOREIGN, KEYS, OWN
 from pyopencl_gbdt.cli.data_path import DataPath
 from pyopencl_gbdt.data import read_table
-from pyopencl_gbdt.parameters.names import ROWS
-from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.parameters.parameters import ROWS, Parameters
 from pyopencl_gbdt.parameters.table import TABLE, XGBOOST_ONLY
 from pyopencl_gbdt.prediction.model import Model
 from tests.cli_samples import make_rows, write_rows

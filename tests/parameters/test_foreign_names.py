@@ -21,8 +21,7 @@ from pyopencl_gbdt.parameters.foreign import (
     VALUE_ANSWERS,
     VALUES,
 )
-from pyopencl_gbdt.parameters.names import ROWS, check_foreign, unknown
-from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.parameters.parameters import ROWS, Parameters, check_foreign, unknown
 from pyopencl_gbdt.parameters.table import IGNORED, TABLE, XGBOOST_ONLY
 from tests.conftest import TEST_DEVICE
 

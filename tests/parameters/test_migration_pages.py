@@ -11,7 +11,7 @@ import pytest
 import pyopencl_gbdt
 from pyopencl_gbdt.metrics import METRICS
 from pyopencl_gbdt.parameters import foreign
-from pyopencl_gbdt.parameters.names import ROWS
+from pyopencl_gbdt.parameters.parameters import ROWS
 from pyopencl_gbdt.parameters.table import IGNORED, OBJECTIVES
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"

@@ -14,7 +14,7 @@ import numpy as np
 from pyopencl_gbdt.compat.lightgbm.objectives import RANKING
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.messages import show
-from pyopencl_gbdt.parameters.names import ROWS
+from pyopencl_gbdt.parameters.parameters import ROWS
 
 _DEEPEST = 32
 _FORCED = '{"feature": 0, "threshold": 0.5, "left": {"feature": 1, "threshold": 2}}'
@@ -275,7 +275,7 @@ def column_shares(params: Mapping[str, Any], n_features: int) -> dict[str, float
 
 
 def hessian_factor(params: Mapping[str, Any], objective: str) -> float:
-    """Return how many times as large a Hessian here is as LightGBM's.
+    """Return this library's Hessian divided by LightGBM's.
 
     Of several classes it is 2 p (1 - p), and p (1 - p) n / (n - 1) there. That of a pair of ranks
     is twice as large, too, as in XGBoost. That of counts is e^(margin + max_delta_step), and

@@ -14,7 +14,7 @@ from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.ensemble import Score
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.objectives.custom import CUSTOM
-from pyopencl_gbdt.parameters.names import given_instead
+from pyopencl_gbdt.parameters.parameters import given_instead
 from pyopencl_gbdt.prediction.model import Model
 from pyopencl_gbdt.training.open_fit import OpenFit, open_fit
 
