@@ -1,17 +1,42 @@
-"""The nodes of all trees one after the other, as programs that are written hold them."""
+"""Programs as formats, and the nodes of all trees one after the other, as programs hold them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.model.ensemble import Ensemble
+from pyopencl_gbdt.model.formats.base import OneOutputTrees
+from pyopencl_gbdt.model.formats.used_rounds import too_many_columns
 from pyopencl_gbdt.model.tree import CATEGORY_SPLIT
 
 I64 = npt.NDArray[np.int64]
 DEFAULT_LEFT, BY_SET = 1, 2
+
+
+class WrittenProgram(OneOutputTrees):
+    """A program that predicts; it is written alone.
+
+    Attributes
+    ----------
+    start : str
+        What a file begins with.
+    """
+
+    start: ClassVar[str]
+    reads, writes = False, True
+
+    def sniff(self, head: bytes) -> bool:
+        return head.startswith(self.start.encode())
+
+    def _lacks(self, model: Ensemble) -> str:
+        return too_many_columns(model) if model.statistics is None else "statistics of categories"
+
+    def read(self, data: bytes, source: str) -> Ensemble:
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)

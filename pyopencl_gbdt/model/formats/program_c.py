@@ -13,13 +13,11 @@ import numpy as np
 
 from pyopencl_gbdt.errors import ModelFormatError
 from pyopencl_gbdt.model.ensemble import Ensemble, each
-from pyopencl_gbdt.model.formats.base import OneOutputTrees
-from pyopencl_gbdt.model.formats.flat_nodes import FlatNodes, flat_nodes
+from pyopencl_gbdt.model.formats.flat_nodes import FlatNodes, WrittenProgram, flat_nodes
 from pyopencl_gbdt.model.formats.used_rounds import (
     bits_of,
     link_of,
     of_used_rounds,
-    too_many_columns,
 )
 
 _START = "/* Gradient-boosted trees in C99"
@@ -157,21 +155,12 @@ _LINKS = {
 }
 
 
-class ProgramC(OneOutputTrees):
+class ProgramC(WrittenProgram):
     """A program in C that predicts a row."""
 
     name = "a program in C"
     suffixes = (".c",)
-    reads, writes = False, True
-
-    def sniff(self, head: bytes) -> bool:
-        return head.startswith(_START.encode())
-
-    def _lacks(self, model: Ensemble) -> str:
-        return too_many_columns(model) if model.statistics is None else "statistics of categories"
-
-    def read(self, data: bytes, source: str) -> Ensemble:
-        raise NotImplementedError
+    start = _START
 
     def _write(self, model: Ensemble) -> bytes:
         return to_c(model).encode("ascii")

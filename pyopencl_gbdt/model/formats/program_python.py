@@ -12,13 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.model.ensemble import Ensemble, each
-from pyopencl_gbdt.model.formats.base import OneOutputTrees
-from pyopencl_gbdt.model.formats.flat_nodes import flat_nodes
+from pyopencl_gbdt.model.formats.flat_nodes import WrittenProgram, flat_nodes
 from pyopencl_gbdt.model.formats.used_rounds import (
     bits_of,
     link_of,
     of_used_rounds,
-    too_many_columns,
 )
 
 _START = '"""Gradient-boosted trees in Python'
@@ -154,21 +152,12 @@ _LINKS = {
 }
 
 
-class ProgramPython(OneOutputTrees):
+class ProgramPython(WrittenProgram):
     """A program in Python that predicts rows."""
 
     name = "a program in Python"
     suffixes = (".py",)
-    reads, writes = False, True
-
-    def sniff(self, head: bytes) -> bool:
-        return head.startswith(_START.encode())
-
-    def _lacks(self, model: Ensemble) -> str:
-        return too_many_columns(model) if model.statistics is None else "statistics of categories"
-
-    def read(self, data: bytes, source: str) -> Ensemble:
-        raise NotImplementedError
+    start = _START
 
     def _write(self, model: Ensemble) -> bytes:
         return to_python(model).encode("ascii")

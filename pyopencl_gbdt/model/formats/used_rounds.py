@@ -44,7 +44,7 @@ def of_used_rounds(ensemble: Ensemble) -> Ensemble:
 
 
 def bits_of(ensemble: Ensemble, told: str) -> str:
-    """Return what a program tells of its bits: nothing where weights of trees are multiplied in."""
+    """Return a program's sentence about equal bits; none if leaves were multiplied by weights."""
     return told if ensemble.tree_weights is None else ""
 
 

@@ -215,7 +215,7 @@ def scores_of(objective: str, margins: tuple[float, ...]) -> tuple[float, ...]:
 
 
 def scores_agree(objective: str, expected: float, base_score: float) -> bool:
-    """Tell whether a base score is that of ``scores_of``, except for rounding."""
+    """Tell whether a base score equals that of ``scores_of``, except for rounding."""
     link = LINKS[objective]
     tolerance = max(link.tolerance, LEAST_STEP if link.steps else 0.0)
     return abs(expected - base_score) <= tolerance * max(1.0, abs(base_score))
