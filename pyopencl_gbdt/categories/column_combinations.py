@@ -143,7 +143,7 @@ class ColumnCombinations:
         self._scored = ScoredPairs(self._n_levels, known_scores(before.attributes))
 
     def replayed(self, number: int, trees: Sequence[Tree], values: F32, ahead: int) -> list[Tree]:
-        """Choose before a round of the model that is resumed, and return the round's trees.
+        """Choose combinations as before a round of the model to resume; return the round's trees.
 
         Parameters
         ----------

@@ -91,7 +91,7 @@ class Program(ABC):
     """Function that takes the variant out of use; ``fallback.build_variant`` sets it."""
 
     def begin(self) -> None:
-        """Begin to build a program that waits; others were begun."""
+        """Begin the build, if it has not begun yet."""
         self.is_waiting = False
 
     def launch_error(self, text: str) -> KernelLaunchError:

@@ -164,7 +164,7 @@ def scores_of(prediction: F32, label: F32) -> F32:
 
 
 def _of_distribution(objective: Distribution, margins: F32, share: Fraction) -> F32:
-    """Return the quantiles of each row's distribution between which a share of labels lies."""
+    """Return two quantiles of each row's distribution; a share of labels lies between them."""
     first, second = objective.to_probability(np.ascontiguousarray(margins.T)).astype(np.float64)
     levels = float((1 - share) / 2), float((1 + share) / 2)
     ends = [objective.quantile_of(first, second, level) for level in levels]

@@ -136,7 +136,7 @@ def strongest_columns(rows: ExplainedRows) -> dict[int, float]:
 
 
 def dependence_on(rows: ExplainedRows, column: int) -> PartialDependence | None:
-    """Return the mean prediction by a column's value, of some of many rows.
+    """Return the mean prediction for each value of a column; of many rows it takes some.
 
     Where the usual percentiles are one value, as in columns of zeros for the most part, the grid
     is over all values. None where the column has no value, or no level that the model knows.

@@ -364,7 +364,7 @@ class FitRows(RowLists):
 
     @property
     def gradients_at(self) -> str:
-        """The array of the margins that a round's splits take their gradients of."""
+        """The name of the margins from which a round's gradients are computed."""
         return "seen_margins" if self.nodes.params.is_ordered else "margins"
 
     @property

@@ -26,7 +26,8 @@ class Pick:
 
     ``rank`` is that of ``growth.policy.BestFirst``.
 
-    Built behind the kernels for whose chunks it makes tasks.
+    Build it after the kernels of histograms, partition and leaves: its tasks have the sizes of
+    their chunks.
     """
 
     def __init__(self, parts: FitParts, rank: str) -> None:

@@ -1,4 +1,4 @@
-"""What the gradients of a round are taken of, and what becomes of its trees."""
+"""From which margins a round's gradients are computed, and what becomes of its trees."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class FollowingRows(Protocol):
 
 
 class Boosting(Protocol):
-    """What the gradients of a round are taken of, and what becomes of its trees.
+    """From which margins a round's gradients are computed, and what becomes of its trees.
 
     ``kernels`` are as in `SplitSearch`.
     """

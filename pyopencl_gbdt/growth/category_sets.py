@@ -39,7 +39,7 @@ def words_of(
 
 
 class FinishedSets:
-    """Makes finished trees point to the sets of their splits, and keeps these for the host."""
+    """Makes finished trees point to the sets of their splits, and keeps the sets for the host."""
 
     def __init__(self, parts: FitParts) -> None:
         self.arena, self.nodes = parts.arena, parts.nodes

@@ -15,7 +15,7 @@ from pyopencl_gbdt.fit.ways import Ways
 from pyopencl_gbdt.growth.planned_levels import PlannedLevels
 from pyopencl_gbdt.numerics.portable_math import portable_log
 
-#: What draws columns, one of those of the other.
+#: The stages of drawing columns; each draws from the columns of the stage before it.
 _STAGES = ("tree", "level", "node")
 #: Features that draws compare with each other: by work-groups of several work-items, and of one.
 MOST_COMPARED = 256, 64

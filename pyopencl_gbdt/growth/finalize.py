@@ -63,7 +63,10 @@ class LeafValues:
 
 
 class Finalize:
-    """Finishes trees; built behind the kernels of leaves, for whose chunks it makes tasks."""
+    """Finishes trees.
+
+    Build it after the kernels of leaves: its tasks have the size of their chunks.
+    """
 
     def __init__(
         self, arena: Arena, rows: FitRows, nodes: Nodes, features: FitFeatures, ways: Ways

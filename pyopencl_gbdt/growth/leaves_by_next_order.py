@@ -1,8 +1,8 @@
-"""Leaves take values from rows that walk the finished tree by other codes than its splits' own.
+"""Compute leaf values again, with the codes of the next order of the rows.
 
 With ordered target statistics in several orders, a tree's splits are found by the codes of one
 order. The rows of a leaf then have codes that fit their labels by chance, and more so the fewer
-they are. By the codes of another order they come to leaves that this chance had no part in.
+they are. By the codes of another order, rows come to leaves that this chance did not choose.
 (CatBoost takes leaf values from an order of their own, Prokhorenkova et al. 2018, section 4.)
 """
 
@@ -43,7 +43,7 @@ def walks_leaves(facts: FitFacts, sizes: TreeSizes) -> bool:
 
 
 class LeavesByNextOrder(LeafValues):
-    """Gives leaves the values of the rows that come to them, and adds these to the margins.
+    """Gives each leaf the value of the rows that come to it, and adds the values to the margins.
 
     Parameters
     ----------

@@ -45,8 +45,8 @@ def tree_arrays(arena: Arena, rows: FitRows, nodes: Nodes) -> None:
 class Level:
     """Grows a tree level by level; all sizes stay on the device.
 
-    Built behind the kernels for whose chunks it makes tasks. A policy that picks leaves has another
-    class that decides, such as ``Pick``.
+    Build it after the kernels of histograms, partition and leaves: its tasks have the sizes of
+    their chunks. A policy that picks leaves has another class that decides, such as ``Pick``.
     """
 
     def __init__(self, parts: FitParts) -> None:

@@ -213,7 +213,7 @@ class OrderedLeaves(LeafValues):
         }  # fmt: skip
 
     def _gradients(self) -> dict[str, Any]:
-        """Return what the gradients of entries are taken of."""
+        """Return the arrays from which the gradients of entries are computed."""
         arena = self.arena
         names = (
             ("ordered_g", "ordered_h") if self.rows.given else ("ordered_margins", "ordered_labels")

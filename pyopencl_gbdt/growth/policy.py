@@ -81,7 +81,7 @@ class Policy(Protocol):
     def slots(self, most_leaves: int) -> int: ...
 
     def build(self, parts: FitParts, grow: Level) -> Choose:
-        """Build the policy's kernels, after those for whose chunks they make tasks."""
+        """Build the policy's kernels, after the kernels whose chunks are their tasks."""
 
 
 def tree_sizes(policy: Policy, params: ParameterValues, all_rows: int) -> TreeSizes:

@@ -57,7 +57,7 @@ def _searched(trees: TreeFacts) -> int:
 
 
 def _scored(trees: TreeFacts, of_piece: int) -> int:
-    """Return the bytes of scoring all entries, with so many for each piece beside its sums."""
+    """Return the bytes of scoring all entries; ``of_piece`` are a piece's bytes beside its sums."""
     entries = _searched(trees) * (_PLACE + QUANTA_PAIR) + _ranks(trees)
     return entries + _searched_pieces(trees) * (_SUMS + of_piece)
 

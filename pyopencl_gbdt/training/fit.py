@@ -197,7 +197,7 @@ class Fit(FinishedRounds):
 
     @property
     def joins(self) -> bool:
-        """Whether nothing comes between the trees of a round but what is enqueued."""
+        """Whether the host only enqueues launches between the trees of a round."""
         return self.statistics.orders is None or len(self.parts.nodes.batches) == 1
 
     def begin_round(self) -> int:

@@ -92,7 +92,7 @@ class Rounds:
         self._fit = self._stack.enter_context(open_fit(params, mine, n_rounds, model=before, **how))
 
     def _continued(self, before: Ensemble, params: dict[str, Any]) -> Ensemble:
-        """Return the model to continue as one of this loss: trees are added to its margins."""
+        """Return the model to continue, with this training's loss; new trees add to its margins."""
         name = params["objective"]
         if isinstance(name, HostLoss):
             return replace(before, objective="custom", base_score=before.base_margin,

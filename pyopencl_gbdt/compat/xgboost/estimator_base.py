@@ -28,7 +28,7 @@ from pyopencl_gbdt.compat.xgboost.training import train
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.estimators.sklearn_names import BaseEstimator
 
-#: Parameters of the estimator that are none of the training.
+#: Parameters of the estimator that the training does not take.
 _OF_THE_ESTIMATOR = frozenset(
     (
         "importance_type", "kwargs", "missing", "n_estimators", "enable_categorical",

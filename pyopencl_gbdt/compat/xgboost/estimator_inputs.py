@@ -19,7 +19,7 @@ Given = dict[str, Any]
 
 
 def as_objective(function: Callable[..., Any]) -> Callable[[Any, DMatrix], Any]:
-    """Return a loss of (labels, predictions), as scikit-learn has it, in the form of ``train``'s.
+    """Return a loss in the form that ``train`` takes; ``function`` has scikit-learn's form.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The part of ``Dataset`` that makes one of batches."""
+"""The part of ``Dataset`` that makes a data set from batches."""
 
 from __future__ import annotations
 

@@ -205,7 +205,7 @@ class CheckedBatches(BatchedRows):
 
 
 def _moved(counts: I64, places: npt.NDArray[np.int32], n_levels: int) -> I64:
-    """Return numbers of rows by other codes; what is no level counts as missing."""
+    """Return the number of rows of each new code; values without a level count as missing."""
     found = np.zeros(n_levels + 1, np.int64)
     here = (places >= 0) & (places < n_levels)
     np.add.at(found, places[here], counts[:-1][here])

@@ -77,7 +77,7 @@ class Levels:
         return same or not values.size or not self.n_levels
 
     def encode(self, column: npt.NDArray[Any]) -> I32:
-        """Return the code of each element, shape (n_rows,); NO_LEVEL where it is no level."""
+        """Return the code of each element, shape (n_rows,); NO_LEVEL if it is not a level."""
         if not self.n_levels or not column.size:
             return np.full(column.shape, NO_LEVEL, np.int32)
         if self.are_strings:

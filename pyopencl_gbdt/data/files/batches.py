@@ -201,9 +201,10 @@ def _in_folder(folder: str) -> list[str]:
 
 
 def dealt(files: Sequence[str], rank: int, size: int) -> list[str]:
-    """Return the files of one of several processes: neighbours in the list, about as many bytes.
+    """Return the files that one of several processes reads.
 
-    The files of all processes, in the order of ranks, are the list. Each process has one or more.
+    Each process reads one or more neighbours in the list, with about as many bytes as the others.
+    In the order of ranks, the files of all processes are the list.
 
     Raises
     ------

@@ -212,7 +212,7 @@ _MARGIN = 0.01
 
 @dataclass(frozen=True)
 class Contest:
-    """Work that is timed with the table's choices and with tuned ones.
+    """Work that is timed twice: with the variants of the table, and with tuned ones.
 
     Attributes
     ----------

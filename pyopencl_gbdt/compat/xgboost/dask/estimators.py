@@ -174,7 +174,7 @@ class DaskXGBRanker(DaskScikitLearnBase, XGBRanker):
 
 
 class _Forest(estimators.Forest):
-    """The rows are Dask's collections; a class of estimators comes behind this one."""
+    """A forest whose rows are Dask's collections; name a class of estimators after this base."""
 
     def __init__(
         self,
