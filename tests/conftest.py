@@ -45,7 +45,7 @@ from pyopencl_gbdt.device.variants import choosing
 from pyopencl_gbdt.growth import recipe
 from pyopencl_gbdt.growth.whole_trees import WholeTrees
 from tests.chosen_cases import mark_cases
-from tests.quick_builds import builds_quickly
+from tests.quick_builds import builds_quickly, links_quickly
 
 #: What was tuned on this machine is no part of the tests; those of the tuning switch it on.
 os.environ["PYOPENCL_GBDT_TUNING"] = "off"
@@ -170,6 +170,13 @@ def step_by_step(monkeypatch: pytest.MonkeyPatch) -> None:
     """Grow trees by launches for each step, also where one launch does several."""
     monkeypatch.setattr(recipe, "MOST_WHOLE_ROWS", 0)
     monkeypatch.setenv("PYOPENCL_GBDT_LAST_GROUP", "off")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def quick_links(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Link kernels quickly; see ``tests/quick_builds.py``."""
+    with links_quickly(tmp_path_factory.mktemp("linker")):
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)
