@@ -92,7 +92,16 @@ typedef int2 i32x2;
 #define POPCOUNT(x) ((u32)popcount((u32)(x)))
 
 /* The k-th byte of a u32, from the lowest. */
+#ifdef __NV_CL_C_VERSION /* its compiler shifts and masks; H100, histograms of 11 M x 28: 1.53 and 1.44 ms a round */
+FN u32 permuted_bytes(const u32 word, const u32 selector) {
+    u32 result;
+    asm("prmt.b32 %0, %1, 0, %2;" : "=r"(result) : "r"(word), "r"(selector));
+    return result;
+}
+#define BYTE_OF(word, k) permuted_bytes((word), 0x4440 + (k))
+#else
 #define BYTE_OF(word, k) ((word) >> 8 * (k) & 255)
+#endif
 
 #define as_f32(x) as_float(x)
 #define as_u32(x) as_uint(x)
@@ -105,9 +114,25 @@ typedef int2 i32x2;
 #define atomic_max_global_u32(address, value) atomic_max((volatile __global uint*)(address), (uint)(value))
 /* The same by a place in local memory: LOCAL_START(array), and LOCAL_STEP for each i32. `behind` is added to
    the place, and constant. */
+#ifdef __NV_CL_C_VERSION /* its compiler adds up 64-bit addresses; the same histograms: 1.44 and 1.39 ms a round */
+FN u32 local_start(__local const i32* array) {
+    u64 start;
+    asm("cvta.to.shared.u64 %0, %1;" : "=l"(start) : "l"((u64)array));
+    return (u32)start;
+}
+FN i32 add_at(const u32 place, const i32 value) {
+    i32 old;
+    asm volatile("atom.shared.add.u32 %0, [%1], %2;" : "=r"(old) : "r"(place), "r"(value) : "memory");
+    return old;
+}
+#define LOCAL_START(array) local_start(array)
+#define LOCAL_STEP 4
+#define atomic_add_local_at(array, place, behind, value) add_at((place) + (behind), (value))
+#else
 #define LOCAL_START(array) 0
 #define LOCAL_STEP 1
 #define atomic_add_local_at(array, place, behind, value) atomic_add_local_i32(&(array)[(place) + (behind)], value)
+#endif
 /* Without 64-bit atomics, a sum's words are added to one after the other, the upper one with what the lower one
    carries. The sum is right once all have added; nobody reads it before the kernel ends. */
 #ifdef SUMS_BY_WORDS
