@@ -93,7 +93,7 @@ def plural(count: int, noun: str) -> str:
 def pip_install(*extras: str) -> str:
     """Return the command that installs extras of this package; a remark says where it works.
 
-    It has double quotes: single ones are no quotes to ``cmd.exe``.
+    It has double quotes: single ones are not quotes to ``cmd.exe``.
     """
     where = f"  # {PIP_WHERE}" if PIP_WHERE else ""
     return f'pip install "{PIP_SOURCE}[{",".join(extras)}]"{where}'

@@ -56,7 +56,7 @@ def resolved(path: Path) -> Path:
         place = found.parent if part == ".." else found / part
         try:
             leads = place.readlink()
-        except OSError:  # it is no link, or absent
+        except OSError:  # it is not a link, or absent
             found = place
             continue
         _refuse_others(place, place.parent.stat().st_mode & OTHERS_WRITE, "is a link that")

@@ -112,7 +112,7 @@ class ChosenCombinations:
     def _gains(self, trees: Sequence[Tree], parts_of: PartsOf) -> tuple[Gains, Gains]:
         """Return the gains of what nodes split on, and of what ancestor and node do together.
 
-        Numbers alone are no candidates.
+        Numbers alone are not candidates.
         """
         gains: dict[int, float] = defaultdict(float)
         candidates: dict[int, float] = defaultdict(float)

@@ -145,7 +145,7 @@ def ways_to_read(
 ) -> list[argparse.Namespace]:
     """Return the options to read a file with, in the order to try.
 
-    One column that is no feature is the label. Of two, one is the label and one holds query ids;
+    One column that is not a feature is the label. Of two, one is the label and one holds query ids;
     which is which makes no difference to predictions, but ids are whole numbers.
 
     Parameters

@@ -1,4 +1,4 @@
-"""The fits and predictions in which ``tune`` times kernels, and by which it checks what it chose.
+"""The fits and predictions in which ``tune`` times kernels, and checks its choice.
 
 A kernel is timed by the device's clock, in a fit of synthetic data (or a prediction): a way of
 `tuning_ways`. Its model has to have the same bytes for all choices. What was chosen is checked by

@@ -38,7 +38,7 @@ class OnDask(Base):
     def client(self) -> distributed.Client | None:
         """The client of the cluster that trains; None is the current one.
 
-        It is no parameter: copies, clones and pickles of the estimator have none.
+        It is not a parameter: copies, clones and pickles of the estimator have none.
         """
         return self._client
 

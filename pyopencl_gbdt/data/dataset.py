@@ -226,7 +226,7 @@ class Dataset(BatchedDataset):
         Raises
         ------
         DataError
-            If rows of another query lie between two rows of a query, ``rows`` are no numbers of
+            If rows of another query lie between two rows of a query, ``rows`` are not numbers of
             rows, or they do not ascend where rows come in batches.
         """
         chosen = check_rows(rows, self.n_rows)

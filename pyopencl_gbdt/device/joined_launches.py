@@ -248,8 +248,8 @@ def joined_by_first(first: Sequence[Action], n_fits: int, steps: Steps) -> list[
     Returns
     -------
     list of Action, or None
-        None: an action is no launch, an array of it lies elsewhere, or the device does not take a
-        joined launch.
+        None: an action is not a launch, an array of it lies elsewhere, or the device does not take
+        a joined launch.
     """
     found: list[_Step] = []
     for action in first:

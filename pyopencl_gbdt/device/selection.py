@@ -90,7 +90,7 @@ def find_several(spec: str) -> list[Chosen]:
     Raises
     ------
     DeviceError
-        If a device is not there or named twice, or a weight is no number above 0.
+        If a device is not there or named twice, or a weight is not a number above 0.
     """
     found: list[Chosen] = []
     for entry in asked_for(spec).split(","):

@@ -150,7 +150,7 @@ def words_type(n_words: int) -> str:
 
 
 def _by_value(kind: str) -> np.dtype[Any]:
-    """Return the dtype of an argument that is no array: a number, or words."""
+    """Return the dtype of an argument that is not an array: a number, or words."""
     words = _WORDS.fullmatch(kind)
     return np.dtype(_SCALARS[kind]) if words is None else np.dtype((np.void, 8 * int(words[1])))
 

@@ -39,7 +39,7 @@ def in_small_fits(kernel: str, size: FitSize, caps: Capabilities) -> Variant | N
     Raises
     ------
     ParameterError
-        If ``PYOPENCL_GBDT_SMALL_FITS`` is no word of its own.
+        If ``PYOPENCL_GBDT_SMALL_FITS`` is not a word of its own.
     """
     sizes = _sizes(size, caps)
     if sizes is None:

@@ -45,7 +45,7 @@ def rows_in_batches(
     levels: Categories | None = None,
     name: str = "X",
 ) -> EstimatorRows | None:
-    """Read batches once; return None if X is no source of batches.
+    """Read batches once; return None if X is not a source of batches.
 
     Parameters
     ----------

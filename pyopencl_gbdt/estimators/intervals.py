@@ -71,7 +71,7 @@ class Intervals:
         ------
         NotFittedError, DataError
         ParameterError
-            If the model has several targets, or its labels are no numbers to come near to.
+            If the model has several targets, or its labels are not numbers to come near to.
         """
         model = self._model_for(X)
         _refuse_other(model, "calibrate")

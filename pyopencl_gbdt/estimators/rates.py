@@ -79,7 +79,7 @@ def resolve_auto(
     Raises
     ------
     ParameterError
-        If a learning rate or number of rounds that is given is no number in its bounds.
+        If a learning rate or number of rounds that is given is not a number in its bounds.
     """
     found = dict(params)
     rate, rounds = (found.get(name) for name in ("learning_rate", "n_estimators"))

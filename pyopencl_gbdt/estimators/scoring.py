@@ -66,7 +66,7 @@ class Scorer:
     ----------
     scoring : str, callable or None
         As in scikit-learn: a scorer's name, ``scorer(estimator, X, y)``, or None for the accuracy
-        or R squared. ``X`` is no rows, only as long as they are.
+        or R squared. ``X`` has as many rows, and no values.
     classes : array, shape (n_classes,), or None
         The labels of a classifier's codes.
 

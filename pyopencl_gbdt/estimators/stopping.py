@@ -206,7 +206,7 @@ class NoChange(EarlyStopping):
     rounds, metric_name, data_name, maximize, save_best
         As for ``EarlyStopping``.
     min_delta : float, default 0
-        scikit-learn's ``tol``: smaller differences are no improvement. The best round may be
+        scikit-learn's ``tol``: smaller differences do not count. The best round may be
         better by less.
     """
 

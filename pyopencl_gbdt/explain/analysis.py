@@ -39,8 +39,8 @@ class Analysis:
     dependence : list of PartialDependence
         Of the most important columns, the strongest first.
     segments : list of Segment
-        Rows whose mean loss is above that of all, the worst ones first; empty if the metric is no
-        mean over rows.
+        Rows whose mean loss is above that of all, the worst ones first; empty if the metric is not
+        a mean over rows.
     """
 
     n_rows: int

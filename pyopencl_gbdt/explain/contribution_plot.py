@@ -201,7 +201,7 @@ def _heights(x: F64, low: float, high: float) -> F64:
 
 
 def _shades(column: npt.NDArray[Any]) -> F64:
-    """Return values as shares of their range without the extreme twentieths; NaN is no number."""
+    """Return values as shares of their range without the extreme twentieths; NaN if not numbers."""
     numbers: F64 = np.full(column.size, np.nan)
     if column.dtype != object:
         numbers = column.astype(np.float64)

@@ -43,7 +43,7 @@ def explain(
         If the columns differ from those of training, X is in batches, or the background
         has no rows.
     ParameterError
-        If ``model`` is no model, or its trees have no covers and there is no background.
+        If ``model`` is not a model, or its trees have no covers and there is no background.
     """
     rows = rows_of(model, X, missing=missing, device=device)
     others = None

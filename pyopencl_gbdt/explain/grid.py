@@ -44,7 +44,7 @@ def check_range(grid_resolution: Any, percentiles: Any) -> tuple[int, tuple[floa
     Raises
     ------
     ParameterError
-        If ``grid_resolution`` is no whole number of at least 2, or ``percentiles`` is not two
+        If ``grid_resolution`` is not a whole number of at least 2, or ``percentiles`` is not two
         shares that ascend.
     """
     move = "raise it, or give the values in grid="

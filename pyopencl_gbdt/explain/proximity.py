@@ -62,7 +62,7 @@ def proximities(
         If columns differ from those of training, rows are in batches, or the result would exceed
         the memory.
     ParameterError
-        If ``model`` is no model, or has no trees.
+        If ``model`` is not a model, or has no trees.
     """
     left = rows_of(model, X, missing=missing, device=device)
     right = left if Y is None else rows_of(model, Y, missing=missing, device=device, name="Y")

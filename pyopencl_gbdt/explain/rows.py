@@ -91,7 +91,7 @@ class ExplainedRows:
 
 
 def named_levels(levels: npt.NDArray[Any], codes: npt.NDArray[Any]) -> Objects:
-    """Return the level of each code, as objects; None where a code is no level's."""
+    """Return the level of each code, as objects; None where a code is not a level's."""
     known = np.append(levels.astype(object), [None])
     place = np.where((codes >= 0) & (codes < levels.size), codes, levels.size)
     found: Objects = known[place.astype(np.int64)]
@@ -146,7 +146,7 @@ def rows_of(
         If the columns differ from those of training, or X has no rows, is in batches, or is sparse
         and would exceed the memory as an array.
     ParameterError
-        If ``model`` is no model.
+        If ``model`` is not a model.
     """
     own, device = model_of(model), device_of(model) if device is None else device
     if has_batches(X) or (isinstance(X, Dataset) and X.batches is not None):

@@ -92,7 +92,7 @@ class LabelledRows:
     def losses(self) -> F64 | None:
         """Return the loss of each row, of which the default metric is the mean or its root.
 
-        None if the metric is no mean over rows, as ``ndcg``, or rows have several labels.
+        None if the metric is not a mean over rows, as ``ndcg``, or rows have several labels.
         """
         objective = self.rows.model.objective
         loss = row_loss_of(self._function(self.metric))

@@ -53,7 +53,7 @@ def worst_segments(labelled: LabelledRows, most: int) -> list[Segment]:
     Returns
     -------
     list of Segment
-        Empty if the metric is no mean over rows, or no segment is worse than the rest.
+        Empty if the metric is not a mean over rows, or no segment is worse than the rest.
     """
     losses = labelled.losses()
     if losses is None or not np.isfinite(losses).all() or losses.max() == losses.min():

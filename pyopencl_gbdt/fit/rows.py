@@ -358,7 +358,7 @@ class FitRows(RowLists):
     # -- what gradients are taken of -----------------------------------------------------------
     @property
     def keeps_margins(self) -> bool:
-        """Whether a round's margins change while gradients are still to be taken of them."""
+        """Whether a round's margins change before all its gradients are computed from them."""
         batches = self.nodes.batches
         return len(batches) > 1 and not self.given and not self.nodes.params.is_ordered
 
@@ -369,7 +369,7 @@ class FitRows(RowLists):
 
     @property
     def gradients_of(self) -> tuple[str, str]:
-        """The arrays of rows that gradients of trees are taken of."""
+        """The arrays of rows from which gradients of trees are computed."""
         if self.given:
             return "given_g", "given_h"
         return "before" if self.keeps_margins else self.gradients_at, "labels"
@@ -385,7 +385,7 @@ class FitRows(RowLists):
         return (*self.weights, *(("factors",) if self.nodes.params.samples_rows else ()))
 
     def gradient_arguments(self, batch: Batch, part: RowPart) -> dict[str, Any]:
-        """Return the kernels' arguments that say what gradients of some trees are taken of.
+        """Return the kernels' arguments from which the gradients of some trees are computed.
 
         Margins and labels, or gradients and Hessians that are given; rows, the first tree, trees
         of an output, and the distance of two outputs' labels.

@@ -127,7 +127,7 @@ class Boosting(Protocol):
         """Take the margins of the rows before the first tree; forget all trees."""
 
     def begin_round(self, number: int, rate: float) -> None:
-        """Prepare the margins that gradients are taken of.
+        """Prepare the margins from which gradients are computed.
 
         Parameters
         ----------
@@ -160,7 +160,7 @@ class Boosting(Protocol):
 
 
 def kept_margins(rows: FitRows) -> list[Action]:
-    """Return the copies of the margins that gradients are taken of, for several batches."""
+    """Return the copies of the margins for the gradients of several batches."""
     if not rows.keeps_margins:
         return []
     copies = [[copy_launch(part["margins"], part["before"])] for part in rows.parts]
@@ -168,7 +168,7 @@ def kept_margins(rows: FitRows) -> list[Action]:
 
 
 class PlainBoosting:
-    """Gradients are taken of the sum of all trees; trees stay as they are, forests included."""
+    """Gradients are computed from the sum of all trees; trees, also of forests, stay unchanged."""
 
     kernels: ClassVar[tuple[str, ...]] = ()
 

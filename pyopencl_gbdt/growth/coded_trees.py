@@ -60,7 +60,7 @@ def coded_trees(
     Raises
     ------
     DataError
-        If a threshold is none, as the model was trained on other data.
+        If a threshold is not a border of these data, as the model was trained on other data.
     """
     sizes = [tree.n_nodes for tree in trees]
     begin = np.cumsum([0, *sizes])

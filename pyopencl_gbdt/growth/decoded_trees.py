@@ -57,7 +57,7 @@ def decode_trees(
     Raises
     ------
     ModelFormatError
-        If a tree is none: the device's driver is at fault.
+        If the nodes do not form a tree: the device's driver is at fault.
     """
     counts = levels["first"][:, -1].astype(np.int64) + levels["count"][:, -1]
     there = np.arange(nodes["left"].shape[1]) < counts[:, None]

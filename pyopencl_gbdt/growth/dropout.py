@@ -149,7 +149,7 @@ def _tell_next_outputs(trees: CodedTrees, n_parallel: int) -> None:
 
 
 class DropoutBoosting:
-    """Gradients are taken of the trees that a round does not drop; weights change after it.
+    """Gradients are computed from the trees that a round does not drop; weights change after it.
 
     A row's sum of the trees is an integer, so trees are taken out and put back without a trace.
     """

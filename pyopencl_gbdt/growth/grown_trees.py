@@ -101,7 +101,7 @@ class GrownTrees:
 
     @property
     def is_full(self) -> bool:
-        """Whether there is no room on the device for the trees of one more round."""
+        """Whether the device has no room for the trees of one more round."""
         return (len(self._rates) + 1) * self._n_batches > self._parts.nodes.forest_block
 
     @property

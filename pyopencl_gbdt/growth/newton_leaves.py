@@ -120,7 +120,7 @@ class NewtonLeaves(LeafValues):
         return "newton_leaf" if self._finds else "walked_leaf"
 
     def _gradients(self, batch: Batch, part: RowPart) -> dict[str, Any]:
-        """Return the arguments that tell what gradients are taken of."""
+        """Return the arguments from which gradients are computed."""
         where = self.rows.gradient_arguments(batch, part)
         weights = self.arena["newton_weights"]
         own = part.arguments(*self.rows.weights)

@@ -120,7 +120,7 @@ class Recipe:
     steps : type, or None
         What moves the weights of leaves further, if they take several steps.
     boosting : type
-        What gradients are taken of, and what becomes of the trees.
+        What gradients are computed from, and what becomes of the trees.
     whole : type, or None
         What grows the trees of a batch by one launch.
     """

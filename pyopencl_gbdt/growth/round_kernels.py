@@ -158,7 +158,7 @@ class RoundKernels:
     leaves : LeafValues
         Replaces leaf values, where they do not follow from the sums of splits.
     boosting : Boosting
-        What gradients are taken of, and what becomes of the trees.
+        What gradients are computed from, and what becomes of the trees.
     launching : Launching
         Says how launches are made.
     """

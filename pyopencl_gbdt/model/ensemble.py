@@ -147,7 +147,7 @@ class Ensemble:
         Raises
         ------
         ModelFormatError
-            If the trees are none, or contradict the rest.
+            If nodes do not form trees, or the trees contradict the rest.
         """
         state = {"categories": {}, "file_numbers": (), "tree_weights": None, **state}
         numbers, trees = state.pop("file_numbers"), state.pop("trees")

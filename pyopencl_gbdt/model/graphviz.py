@@ -97,7 +97,7 @@ def to_graphviz(
     Raises
     ------
     ParameterError
-        If there is no such tree, or attributes are no dict.
+        If there is no such tree, or attributes are not a dict.
     """
     ensemble = ensemble_of(model)
     check_tree_number(ensemble, tree_idx, "tree_idx")

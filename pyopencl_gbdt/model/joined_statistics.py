@@ -33,7 +33,7 @@ class JoinedStatistics:
     Raises
     ------
     ModelFormatError
-        If the members are none, or have different numbers of columns.
+        If a member is not a model's statistics, or members have different numbers of columns.
     """
 
     members: tuple[Statistics, ...]

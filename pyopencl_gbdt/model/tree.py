@@ -73,7 +73,7 @@ class Tree:
     sets : uint32 array, shape (n_words,), or None
         Sets of codes, as bits: of node ``i``, bit ``code % 32`` of the word
         ``set_begin[i] + code // 32`` says that the level goes right; codes without a bit go left.
-        A node's last word is not 0, unless it is its only one. None is no set.
+        A node's last word is not 0, unless it is its only one. None is not a set.
     set_begin : int32 array, shape (n_nodes + 1,), or None
         First word of every node, then the number of words; nodes without a set have no words.
     linear : LinearTerms or None

@@ -96,7 +96,7 @@ class QuantileError(QuantileLeaves):
         """Sort the quantiles of each row, so that they never cross; margins stay as trained.
 
         Chernozhukov, Fernandez-Val and Galichon 2010, "Quantile and probability curves without
-        crossing": sorted quantiles are no farther from the true ones.
+        crossing": sorted quantiles are not farther from the true ones.
         """
         found = super().to_prediction(margin)
         if self.n_outputs > 1 and margin.ndim > 1:

@@ -21,8 +21,8 @@ I64 = npt.NDArray[np.int64]
 U32 = npt.NDArray[np.uint32]
 #: A range of keys is divided into so many.
 PARTS = 256
-#: If at most so many ranges are no single values, all of them are divided: 2 MiB of counts. Columns
-#: with as many distinct values are then known after four divisions.
+#: If at most so many ranges are not single values, all of them are divided: 2 MiB of counts.
+#: Columns with as many distinct values are then known after four divisions.
 _FEW_RANGES = 1 << 10
 #: Members send the values of a range with at most so many rows, which are fewer bytes than counts.
 FEW_ROWS = 64

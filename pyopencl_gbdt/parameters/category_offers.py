@@ -39,8 +39,8 @@ def offers(params: ParameterValues, n_levels: Mapping[int, int]) -> dict[int, Of
 
     Notes
     -----
-    ``auto`` leaves all columns to sets where labels are no targets. ``both`` leaves columns of more
-    levels than sets can have to statistics.
+    ``auto`` leaves all columns to sets where labels are not targets. ``both`` leaves columns of
+    more levels than sets can have to statistics.
     """
     return {column: _offer(params, n_levels[column]) for column in sorted(n_levels)}
 

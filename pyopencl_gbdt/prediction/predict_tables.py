@@ -50,7 +50,7 @@ class PackedTables:
     split_sets : uint32 array, shape (n_splits,)
         Where the set of each split begins in ``keys.words``, or ``NO_SET``.
     keys : SetKeys or None
-        None is no split by a set.
+        None is not a split by a set.
     """
 
     columns: U32

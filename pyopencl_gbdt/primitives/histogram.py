@@ -322,7 +322,7 @@ def histogram(
     Raises
     ------
     DataError
-        If an array is no device array, of another device, dtype or shape.
+        If an array is not a device array, of another device, dtype or shape.
     ParameterError
         If ``n_bins`` or ``variant`` is none of the above.
     MemoryPlanError

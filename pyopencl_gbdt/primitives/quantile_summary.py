@@ -197,7 +197,7 @@ def merge(
     Raises
     ------
     DataError
-        If one is no summary, is on another device, or has another number of columns.
+        If one is not a summary, is on another device, or has another number of columns.
     ParameterError
         If there is room for 2**32 entries or more in both, or ``variant`` is unknown.
     """
@@ -240,7 +240,7 @@ def prune(
     Raises
     ------
     DataError
-        If ``summary`` is none.
+        If ``summary`` is not a summary.
     ParameterError
         If ``size`` is out of range, or ``variant`` is unknown.
     """
@@ -277,7 +277,7 @@ def cuts(
     Raises
     ------
     DataError
-        If ``summary`` is none.
+        If ``summary`` is not a summary.
     ParameterError
         If ``max_bin`` is out of range, or ``variant`` is unknown.
     """

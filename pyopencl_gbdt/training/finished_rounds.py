@@ -126,7 +126,7 @@ class FinishedRounds(ABC):
         return self.grown.trees()
 
     def behind(self, earlier: list[Tree]) -> tuple[list[Tree], int]:
-        """Return a model's trees with all so far behind them, and the number of a round's trees.
+        """Return a model's trees, then all so far, and the number of a round's trees.
 
         Where leaves are vectors, a round has a tree for all outputs, unless the model's trees of
         several outputs split apart.

@@ -96,7 +96,7 @@ def estimate_team(
     Raises
     ------
     ParameterError
-        If there is not a device, or not a weight, for each member, or these are no parts.
+        If there is not a device, or not a weight, for each member, or these are not parts.
     """
     if n_hosts < 1:
         raise ParameterError(f"n_hosts={n_hosts}: expected 1 or more; 1 is one process")

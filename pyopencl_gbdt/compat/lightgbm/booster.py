@@ -349,7 +349,7 @@ class Booster(BoosterModel):
     # --- evaluation -------------------------------------------------------------------------
 
     def eval(self, data: Dataset, name: str, feval: Any = None) -> list[EvalResult]:
-        """Return the metrics of some rows, which become an evaluation set if they are none yet."""
+        """Return the metrics of some rows; rows not evaluated yet become an evaluation set."""
         if not isinstance(data, Dataset):
             raise TypeError("Can only eval for Dataset instance")
         known = [self.train_set, *self.valid_sets]

@@ -262,7 +262,7 @@ def stops(stopping_rounds: Any) -> bool:
     Raises
     ------
     TypeError
-        If the number of rounds is no whole number.
+        If the number of rounds is not a whole number.
     """
     if not isinstance(stopping_rounds, int):
         raise TypeError(

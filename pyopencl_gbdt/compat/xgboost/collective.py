@@ -207,7 +207,7 @@ def allreduce(data: npt.NDArray[Any], op: Op) -> npt.NDArray[Any]:
     Raises
     ------
     DataTypeError
-        If ``data`` is no array of numbers.
+        If ``data`` is not an array of numbers.
     """
     if not isinstance(data, np.ndarray):
         raise DataTypeError("allreduce only takes in numpy.ndarray; convert data by np.asarray")

@@ -255,7 +255,7 @@ def _named_by_text(frame: Any) -> Any:
 
 
 def _table_types(data: Any, *, enable_categorical: bool) -> list[str] | None:
-    """Return the types of a table's columns; None for what is no table."""
+    """Return the types of a table's columns; None for what is not a table."""
     if not (is_frame(data) or is_table(data)):
         return None
     raw = raw_columns(data, "X")

@@ -74,7 +74,7 @@ def plot_importance(
     Raises
     ------
     ParameterError
-        If there is nothing to draw, or a limit is no pair.
+        If there is nothing to draw, or a limit is not a pair.
     """
     import matplotlib.pyplot as plt
 

@@ -29,7 +29,7 @@ COUNTS = ("group", "qid")
 
 
 class RowFacts:
-    """The fields of a ``DMatrix`` that are no columns.
+    """The fields of a ``DMatrix`` that are not columns.
 
     Parameters
     ----------

@@ -104,7 +104,7 @@ class Settings:
     others : dict of str to object
         XGBoost's parameters that decide nothing in a training here.
     unused : dict of str to object
-        What is no parameter; training warns of these.
+        What is not a parameter; training warns of these.
     """
 
     def __init__(self, given: Given = None) -> None:
@@ -245,7 +245,7 @@ class Settings:
         return Parameters.from_dict(given)
 
     def warn_of_unused(self) -> None:
-        """Warn of what is no parameter, or is not used by this booster and loss; once."""
+        """Warn of what is not a parameter, or is not used by this booster and loss; once."""
         idle = {name for name in self._without_use() if name in {**self.values, **self.others}}
         if self.objective in _OF_ONES and str(self.values.get("scale_pos_weight")) in ("1", "1.0"):
             idle.discard("scale_pos_weight")

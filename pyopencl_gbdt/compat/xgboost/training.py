@@ -306,7 +306,7 @@ def _with_metrics(params: Any, metrics: Any) -> Any:
     if not metrics:
         return params
     pairs = list(params.items()) if isinstance(params, dict) else list(params)
-    Settings(pairs)  # raises for what are no pairs
+    Settings(pairs)  # raises for what are not pairs
     listed = [metrics] if isinstance(metrics, str) else list(metrics)
     return [pair for pair in pairs if pair[0] != "eval_metric"] + [("eval_metric", listed)]
 
@@ -336,7 +336,7 @@ def _folds_of(
     Raises
     ------
     ParameterError
-        If ``folds`` is no splitter and no list of pairs of rows.
+        If ``folds`` is neither a splitter nor a list of pairs of rows.
     """
     how: dict[str, Any] = {"stratified": stratified, "shuffle": shuffle, "seed": seed}
     offsets = dtrain.dataset().group_offsets

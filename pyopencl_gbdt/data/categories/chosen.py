@@ -14,7 +14,7 @@ from pyopencl_gbdt.messages import show
 
 #: Take the columns of a table whose dtype is that of strings or categories.
 FROM_DTYPE = "from_dtype"
-#: The same, but no column of text files, where a field that is no number may be a slip.
+#: The same, but no column of text files, where a field that is not a number may be a slip.
 AUTO = "auto"
 _FEATURE_TYPES = {"c": True, **dict.fromkeys(("q", "float", "int", "i"), False)}
 

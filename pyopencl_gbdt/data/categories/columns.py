@@ -240,7 +240,7 @@ def _of_objects(array: NDArray[Any]) -> Column:
     values = array.tolist()
     try:
         place_of = {value: place for place, value in enumerate(dict.fromkeys(values))}
-    except TypeError:  # a list or dict is no level: keep all values for the message
+    except TypeError:  # a list or dict is not a level: keep all values for the message
         return Column(as_objects(values), np.arange(array.size))
     places = np.fromiter(map(place_of.__getitem__, values), np.int64, len(values))
     return Column(as_objects(list(place_of)), places)
@@ -255,7 +255,10 @@ def _of_series(series: Any, pandas: Any) -> Column:
         return factorize(series.to_numpy())
     try:
         places, distinct = pandas.factorize(series)
-    except (TypeError, NotImplementedError):  # a list is no level; old pandas, Arrow's dictionaries
+    except (
+        TypeError,
+        NotImplementedError,
+    ):  # a list is not a level; old pandas, Arrow's dictionaries
         return _of_objects(np.asarray(series, dtype=object))
     return Column(_plain(distinct), places)
 

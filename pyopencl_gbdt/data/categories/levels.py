@@ -150,7 +150,7 @@ def encode_column(
         )
         levels, table[of_use] = _levels_of(values)
     elif levels.suits(values):
-        if column.is_text:  # text that spells no number is no level of numbers
+        if column.is_text:  # text that spells no number is not a level of numbers
             table[:-1] = levels.n_levels
         table[of_use] = _or_unseen(levels.encode(values), levels)
     else:

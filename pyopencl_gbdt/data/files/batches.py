@@ -166,7 +166,7 @@ def paths_of(given: Any) -> list[str]:
     Raises
     ------
     DataError
-        If nothing is there, or a folder has a file that is no table.
+        If nothing is there, or a folder has a file that is not a table.
     """
     found: list[str] = []
     for one in given if isinstance(given, (list, tuple)) else [given]:

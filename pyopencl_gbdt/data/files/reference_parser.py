@@ -33,7 +33,7 @@ class OpenQuoteError(DataError):
 
 
 class NotANumberError(DataError):
-    """A field of a text file is no number; ``line``, from 1, and ``found`` say which."""
+    """A field of a text file is not a number; ``line``, from 1, and ``found`` say which."""
 
     line: int
     found: str
@@ -99,8 +99,8 @@ def spelled_integers(
 ) -> dict[int, list[int | None]]:
     """Return the integers that fields spell, in some rows of some columns.
 
-    The fields of a column are read up to the first that is no integer, such as ``1e20``: it gives
-    None, and so do those behind it.
+    The fields of a column are read up to the first that is not an integer, such as ``1e20``: this
+    field gives None, and so do all after it.
     """
     found: dict[int, list[int | None]] = {column: [] for column in rows}
     wanted = {column: frozenset(own.tolist()) for column, own in rows.items()}

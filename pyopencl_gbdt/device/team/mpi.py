@@ -220,7 +220,7 @@ def joined_team(communicator: Any) -> Any:
     Raises
     ------
     ParameterError
-        If it is no communicator, or mpi4py is not installed.
+        If it is not a communicator, or mpi4py is not installed.
     """
     if isinstance(communicator, Member):
         return communicator

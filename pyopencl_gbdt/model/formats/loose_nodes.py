@@ -45,7 +45,7 @@ def tree_of(
     Raises
     ------
     ModelFormatError
-        If the children are no tree, or a number is not finite in float32.
+        If the nodes do not form a tree, or a number is not finite in float32.
     """
     order, above = _breadth_first(left, right, place)
     of_order = np.array(order)

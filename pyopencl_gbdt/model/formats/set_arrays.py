@@ -53,7 +53,7 @@ class SetArrays:
 
     @classmethod
     def of(cls, trees: list[Any], some: list[int]) -> SetArrays | None:
-        """Return the members of some trees; None if one is no array of natural numbers."""
+        """Return the members of some trees; None if one is not an array of natural numbers."""
         try:
             columns = list(zip(*(_MEMBERS(trees[index]) for index in some), strict=True))
         except KeyError:

@@ -72,7 +72,7 @@ def read_categories(
     Raises
     ------
     ModelFormatError
-        If levels are not distinct, or a tree has a code that is no level.
+        If levels are not distinct, or a tree has a code that is not a level.
     """
     if not model.has("cats"):
         return {}, trees

@@ -159,7 +159,7 @@ def _kept_nodes(
 
 
 def _other_numbering(nodes: NodeArrays, left: I64, right: I64, parents: I64) -> Bools:
-    """Return which trees are not numbered breadth-first, without gaps, or are no trees at all.
+    """Return which trees are not numbered breadth-first, without gaps, or are not trees at all.
 
     In the others the k-th inner node has the children ``1 + 2 k`` and ``2 + 2 k``, which come
     after it and name it as their parent; so every node but the root has one parent.
@@ -182,7 +182,7 @@ def _other_numbering(nodes: NodeArrays, left: I64, right: I64, parents: I64) -> 
 def _breadth_first(
     cursor: Cursor, left: list[int], right: list[int], parents: list[int]
 ) -> list[int]:
-    """Return the nodes that the root reaches, in breadth-first order; raise if it is no tree.
+    """Return the nodes that the root reaches, in breadth-first order; raise if it is not a tree.
 
     Each node enters the list at most once, so the walk ends.
     """

@@ -37,7 +37,7 @@ def read_vector_trees(trees: Cursor, n_features: int, n_outputs: int) -> list[Tr
     Raises
     ------
     ModelFormatError
-        If a tree is none, or its leaves are no vectors of ``n_outputs`` finite numbers.
+        If nodes do not form a tree, or its leaves are not vectors of ``n_outputs`` finite numbers.
     """
     entries = [trees.entry(index) for index in range(len(trees.array()))]
     plain = [_without_values(entry, n_outputs) for entry in entries]
