@@ -26,12 +26,25 @@ def parsed(source: str) -> ast.Module:
     return ast.parse(source)
 
 
+def _nodes(source: str) -> Iterator[ast.AST]:
+    """Yield a module's statements, and its expressions only where one may import."""
+    if re.search("import_module|__import__", source):
+        yield from ast.walk(parsed(source))
+        return
+    nodes: list[ast.AST] = [parsed(source)]
+    while nodes:
+        node = nodes.pop()
+        yield node
+        for name in ("body", "orelse", "finalbody", "handlers", "cases"):
+            nodes += getattr(node, name, [])
+
+
 def imports_of(source: str, module: str, *, is_package: bool = False) -> Iterator[str]:
     """Yield the dotted name of all that a module imports, at any depth.
 
     ``from a import b`` counts as ``a.b``, since b may be a module.
     """
-    for node in ast.walk(parsed(source)):
+    for node in _nodes(source):
         if isinstance(node, ast.Import):
             yield from (name.name for name in node.names)
         elif isinstance(node, ast.ImportFrom):

@@ -52,11 +52,11 @@ def test_each_row_has_a_case():
     assert len(set(names)) == len(names)
 
 
-@pytest.mark.parametrize("row", [*REFUSED, *OF_CUTS, *OF_ESTIMATORS], ids=lambda row: row.name)
-def test_a_way_out_names_what_to_change(row):
+def test_a_way_out_names_what_to_change():
     """Not: leave it out."""
     vague = r"\b(leave|give|change|lower|raise|train) (it|them|as many(?! \w)|the same)\b"
-    assert not re.search(vague, row.way_out), row.way_out
+    for row in (*REFUSED, *OF_CUTS, *OF_ESTIMATORS):
+        assert not re.search(vague, row.way_out), row.way_out
 
 
 @pytest.mark.parametrize("row", REFUSED, ids=lambda row: row.name)
