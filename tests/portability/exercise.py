@@ -156,8 +156,10 @@ def training_checks(
     """
     some = trainings.trainings(size, device.caps, names)
     if not whole:
-        counts = cover.accesses if size == "tiny" else cover.bound
-        some = trainings.fewest(size, device.caps, some, counts)
+        simulated = size == "tiny"
+        counts = cover.accesses if simulated else cover.bound
+        others = trainings.narrow(some) if simulated and device.caps.kind == "gpu" else []
+        some = trainings.fewest(size, device.caps, some, counts, others)
     codes: dict[tuple[Any, ...], Any] = {}  # most trainings have the same values
     for name, ways in itertools.groupby(some, key=lambda training: training.name):
         p = problem(size, name, device.caps.kind)
@@ -220,10 +222,11 @@ def contribution_checks(
 
 
 def metric_checks(device: Device, size: str) -> Iterator[Check]:
-    """Yield a check of the words of a mean and of both curves."""
+    """Yield a check of the words of a mean and of both curves, on a simulator once a size."""
     rng, loss = np.random.default_rng(7), row_loss_of(get_metric("logloss"))
     assert loss is not None
-    for n, kind in itertools.product(SIZES[size], ("none", "heavy")):
+    cases = itertools.product(SIZES[size], kinds := ("none", "heavy"))
+    for n, kind in zip(SIZES[size], kinds, strict=True) if size == "tiny" else cases:
         label = (np.arange(n) % 3 == 0).astype(np.float32)
         rounded = np.round(rng.random(n), 2).astype(np.float32)
         weight = weights_of(rng, n, kind)

@@ -50,6 +50,21 @@ def test_fewer_trainings_bind_every_kernel_with_every_option(size, device, names
     assert len(few) <= 0.75 * len(every)
 
 
+def test_groups_of_few_work_items_show_options_and_usual_ones_each_template():
+    every = trainings.trainings("tiny", GPU)
+    narrow = trainings.narrow(every)
+    few = trainings.fewest("tiny", GPU, every, cover.accesses, narrow)
+    paper = {one: trainings.on_paper("tiny", one, GPU) for one in {*every, *few}}
+    wanted, found = (
+        set().union(*(cover.accesses(paper[one]) for one in some)) for some in (every, few)
+    )
+    assert wanted <= found
+    chosen = {built.wg_size for one in few if one.wg_size for built in paper[one]}
+    assert {64, 256} <= chosen  # some templates have one size
+    assert len(set(few) & set(narrow)) > len(few) / 2
+    assert len(few) <= 0.75 * len(every)
+
+
 def test_the_arithmetic_of_a_loss_is_no_access():
     device = NullDevice(GPU)
     params = {name: value for name, value in few("gradients")[0].items() if name != "wg_size"}

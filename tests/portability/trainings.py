@@ -32,6 +32,8 @@ _DEPTHS = {
 }
 #: Entries of a stretch.
 _CHUNK = 64
+#: Work-items of a group where few do, and what their launches cost a simulator: half of the others.
+_NARROW, _NARROW_COST = 64, 0.5
 #: One training of each kind.
 KINDS = ("logistic", "categories", "exact", "symmetric", "classes", "tiled")
 NAMES = (*EVERY_HISTOGRAM, *OTHERS)
@@ -54,12 +56,15 @@ class Training:
         Down to which entries stay in the data's order; as the device is tuned by default.
     way : str
         The variant, with the depth where the training runs with several.
+    wg_size : int
+        Work-items of a group, for kernels that let it be chosen; 0 for the usual number.
     """
 
     name: str
     histogram: str
     depth: int | None
     way: str
+    wg_size: int = 0
 
 
 def trainings(size: str, caps: Capabilities, names: Iterable[str] = NAMES) -> list[Training]:
@@ -82,6 +87,11 @@ def of_kinds(caps: Capabilities) -> list[Training]:
     return [Training(name, own, None, "") for name in KINDS]
 
 
+def narrow(every: Iterable[Training]) -> list[Training]:
+    """Return the same trainings in groups of few work-items, which a simulator runs sooner."""
+    return [replace(one, way=f"{one.way}, groups of {_NARROW}", wg_size=_NARROW) for one in every]
+
+
 def _switched(caps: Capabilities, training: Training) -> AbstractContextManager[None]:
     depth = training.depth
     return nullcontext() if depth is None else switch_depth(caps, depth, _CHUNK)
@@ -90,7 +100,8 @@ def _switched(caps: Capabilities, training: Training) -> AbstractContextManager[
 def _fit(
     device: Device, training: Training, p: Problem, data: Dataset, margin: tuple[float, ...] | float
 ) -> Fit:
-    params = Parameters.from_dict({**p.params, "histogram": training.histogram})
+    size = {"work_group_size": training.wg_size} if training.wg_size else {}
+    params = Parameters.from_dict({**p.params, **size, "histogram": training.histogram})
     return Fit(device, params, get_objective(params.objective, params), data, margin)
 
 
@@ -105,9 +116,16 @@ def on_paper(size: str, training: Training, caps: Capabilities) -> list[Built]:
 
 
 def fewest(
-    size: str, caps: Capabilities, every: Sequence[Training], counts: Counts = cover.bound
+    size: str,
+    caps: Capabilities,
+    every: Sequence[Training],
+    counts: Counts = cover.bound,
+    others: Sequence[Training] = (),
 ) -> list[Training]:
     """Return trainings that bind every kernel, with every option, that all of them bind.
+
+    Where others run in their place, a template has the usual work-groups in some training, and
+    each of its options in one with any work-groups.
 
     Parameters
     ----------
@@ -116,19 +134,24 @@ def fewest(
     every : sequence of Training
     counts : callable
         Returns the facts that programs show; all of them by default.
+    others : sequence of Training
+        Trainings that may run in the place of these; what they alone show does not count.
 
     Returns
     -------
     list of Training
     """
-    programs = {training: on_paper(size, training, caps) for training in every}
+    programs = {training: on_paper(size, training, caps) for training in (*every, *others)}
     facts = {training: counts(built) for training, built in programs.items()}
+    wanted = set().union(*(facts[training] for training in every))
+    facts = {training: shown & wanted for training, shown in facts.items()}
 
-    def launches(training: Training) -> int:
+    def cost(training: Training) -> float:
         bound = sum(len(one.bound) for one in programs[training])
-        return bound * _trees(problem(size, training.name, caps.kind))
+        launches = bound * _trees(problem(size, training.name, caps.kind))
+        return launches * (_NARROW_COST if training.wg_size else 1)
 
-    return cover.cover(facts, sorted(every, key=launches, reverse=True))
+    return cover.cover(facts, sorted(programs, key=cost, reverse=True))
 
 
 def _trees(p: Problem) -> int:
