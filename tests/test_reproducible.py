@@ -309,39 +309,44 @@ def test_repeats():
     assert {digest("squared", device=TEST_DEVICE) for _ in range(2)} == {EXPECTED["squared"]}
 
 
-@pytest.mark.intel
-@pytest.mark.parametrize("name", EXPECTED)
-def test_intel_runtime(name):
+@pytest.fixture(scope="module")
+def intel():
+    """Return the name of Intel's CPU runtime, if it is here."""
     if not any(d.usable and d.caps and d.caps.platform.startswith("Intel") for d in devices()):
         pytest.skip(f"Intel's CPU runtime is not installed: {pip_install('intel-cpu')}")
-    assert digest(name, device="intel(r) opencl") == EXPECTED[name]
-    more = {"device": "intel(r) opencl", "work_group_size": 64, "histogram": "local_atomic"}
+    return "intel(r) opencl"
+
+
+@pytest.mark.intel
+@pytest.mark.parametrize("name", EXPECTED)
+def test_intel_runtime(name, intel):
+    assert digest(name, device=intel) == EXPECTED[name]
+
+
+@pytest.mark.intel(vectorised=True)
+@pytest.mark.parametrize("name", EXPECTED)
+def test_intel_runtime_with_local_atomics(name, intel):
+    more = {"device": intel, "work_group_size": 64, "histogram": "local_atomic"}
     assert digest(name, **more) == EXPECTED[name]
 
 
 @pytest.mark.intel
 @pytest.mark.parametrize("name", LOSSES)
-def test_intel_runtime_of_every_loss(name):
-    if not any(d.usable and d.caps and d.caps.platform.startswith("Intel") for d in devices()):
-        pytest.skip(f"Intel's CPU runtime is not installed: {pip_install('intel-cpu')}")
-    assert digest(name, device="intel(r) opencl") == LOSSES[name]
+def test_intel_runtime_of_every_loss(name, intel):
+    assert digest(name, device=intel) == LOSSES[name]
 
 
 @pytest.mark.intel
 @pytest.mark.parametrize("name", SETTINGS)
-def test_intel_runtime_of_every_setting(name):
-    if not any(d.usable and d.caps and d.caps.platform.startswith("Intel") for d in devices()):
-        pytest.skip(f"Intel's CPU runtime is not installed: {pip_install('intel-cpu')}")
-    assert digest(name, device="intel(r) opencl") == GROWN[name]
+def test_intel_runtime_of_every_setting(name, intel):
+    assert digest(name, device=intel) == GROWN[name]
 
 
-@pytest.mark.intel
-@pytest.mark.parametrize("name", list(SETTINGS)[::4])
-def test_intel_runtime_in_groups_of_64(name):
-    """PoCL trains every setting in such groups."""
-    if not any(d.usable and d.caps and d.caps.platform.startswith("Intel") for d in devices()):
-        pytest.skip(f"Intel's CPU runtime is not installed: {pip_install('intel-cpu')}")
-    assert digest(name, device="intel(r) opencl", work_group_size=64) == GROWN[name]
+@pytest.mark.intel(vectorised=True)
+@pytest.mark.parametrize("name", list(SETTINGS)[::8])
+def test_intel_runtime_in_groups_of_64(name, intel):
+    """PoCL trains every setting in such groups, ``tests.portability`` others in those of 256."""
+    assert digest(name, device=intel, work_group_size=64) == GROWN[name]
 
 
 def heavy_tails(seed, device):
@@ -359,11 +364,9 @@ def test_known_bytes_of_heavy_tails():
 
 
 @pytest.mark.intel
-def test_intel_runtime_draws_the_same_rows_of_heavy_tails():
-    if not any(d.usable and d.caps and d.caps.platform.startswith("Intel") for d in devices()):
-        pytest.skip("Intel's CPU runtime is not installed: pip install 'pyopencl_gbdt[intel-cpu]'")
+def test_intel_runtime_draws_the_same_rows_of_heavy_tails(intel):
     for seed in range(5):
-        assert heavy_tails(seed, "intel(r) opencl") == heavy_tails(seed, TEST_DEVICE)
+        assert heavy_tails(seed, intel) == heavy_tails(seed, TEST_DEVICE)
 
 
 @pytest.mark.few(2)

@@ -36,7 +36,7 @@ def test_everything_passes_and_what_is_needed_comes_first(device):
     assert len(set(names)) == len(names)
 
 
-@pytest.mark.intel
+@pytest.mark.intel(vectorised=True)
 def test_everything_passes_on_intels_runtime():
     """Its compiler once took a loop's differences for sums, in lines of interactions."""
     if not any(d.usable and d.caps and d.caps.platform.startswith("Intel") for d in devices()):

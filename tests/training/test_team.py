@@ -164,7 +164,7 @@ def test_exact_search(monkeypatch, loss):
         train({**params, "device": listed(TWO)}, rows_of(label))
 
 
-@pytest.mark.intel
+@pytest.mark.intel(vectorised=True)
 @pytest.mark.parametrize("loss", ["binary:logistic", "multi:softprob", "reg:quantileerror"])
 def test_pocl_and_intel(loss):
     there = [d.device_id for d in _HERE if d.caps.platform.startswith("Intel")]
