@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.device import Device, DeviceArray
+from pyopencl_gbdt.device import DeviceArray
 
 U32 = npt.NDArray[np.uint32]
 #: A present code in a tile; a tile has at most so many cells.
@@ -116,19 +116,3 @@ class TiledCodes:
         return {
             "row_begin": self.row_begin, "cells": self.cells, "row_words": self.row_begin.shape[1]
         }  # fmt: skip
-
-
-def upload_tiles(
-    device: Device,
-    cells: npt.NDArray[np.uint16],
-    row_begin: U32,
-    feature_offset: U32,
-    feature_bins: U32,
-    begins: U32,
-) -> TiledCodes:
-    """Copy tiles to a device; arrays as in ``TiledCodes`` and ``tiled_features``."""
-    features = tiled_features(feature_offset, feature_bins, begins)
-    there = device.empty(max(1, cells.size), CELL)  # no array is empty
-    if cells.size:
-        there.set(cells)
-    return TiledCodes(there, device.upload(row_begin), device.upload(features), begins)

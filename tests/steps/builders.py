@@ -23,7 +23,7 @@ from pyopencl_gbdt.parameters.constraints import Constraints
 from pyopencl_gbdt.parameters.facts import FitFacts, LossFacts
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.primitives.packed_codes import empty_codes
-from pyopencl_gbdt.primitives.tiled_codes import upload_tiles
+from pyopencl_gbdt.primitives.tiled_codes import CELL, TiledCodes, tiled_features
 from tests.reference.gradients import words
 from tests.reference.tiles import tile
 
@@ -84,8 +84,11 @@ def make_columns(device, layout, codes):
 def make_tiles(device, layout, codes, begins):
     """Upload the present ones of some codes as tiles that begin with these features."""
     cells, row_begin = tile(codes, layout, begins)
-    where = (layout.feature_offset, layout.feature_bins, begins)
-    return upload_tiles(device, cells, row_begin, *where)
+    features = tiled_features(layout.feature_offset, layout.feature_bins, begins)
+    there = device.empty(max(1, cells.size), CELL)  # no array is empty
+    if cells.size:
+        there.set(cells)
+    return TiledCodes(there, device.upload(row_begin), device.upload(features), begins)
 
 
 def make_parts(
