@@ -113,7 +113,7 @@ def _common_levels(
 def joined(team: Team, data: Dataset | None, what: str, rank: int) -> Dataset | None:
     """Return all members' rows of an evaluation set on one rank; None on the others.
 
-    Rows in batches stay where they are, so that rank alone may have them.
+    Rows in batches are not sent, so only this rank may have such an evaluation set.
 
     Raises
     ------

@@ -297,7 +297,7 @@ def _limit(halvings: int) -> np.uint64:
 def _of_floats(
     given: npt.NDArray[Any], spelled: Sequence[int | None]
 ) -> tuple[U64, npt.NDArray[np.bool_]]:
-    """Return whole numbers as 64 bits, and where there is none."""
+    """Return whole numbers as 64 bits, and which values are not whole numbers."""
     huge = np.abs(given) >= EXACT
     is_other = huge | (given != np.rint(given))
     whole = np.where(is_other, 0, given).astype(np.int64).view(np.uint64)

@@ -332,7 +332,7 @@ def _sizes(
     evals: Sequence[tuple[Dataset, str]],
     data: Dataset,
 ) -> tuple[object, ...] | None:
-    """Return all that the plan of plain rows depends on; None for others, and other data."""
+    """Return all facts that the plan of dense rows without queries depends on; None for others."""
     loss = type(objective), objective.n_outputs, str(objective.parameters)
     found: list[object] = [plan_evaluation, *loss]
     for rows, name in evals:

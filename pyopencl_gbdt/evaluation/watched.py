@@ -196,7 +196,7 @@ class EvaluationSet:
 
     @property
     def has_values(self) -> bool:
-        """Whether the rows walk trees by values of their own."""
+        """Whether the rows have features of their own, by which they walk trees."""
         return self.values is not None
 
     def launches(self, parts: FitParts, batch: Batch) -> list[Action]:

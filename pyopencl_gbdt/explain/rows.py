@@ -126,7 +126,7 @@ def device_of(model: Any) -> str | Device:
 def rows_of(
     model: Any, X: Any, *, missing: float | None, device: str | Device | None, name: str = "X"
 ) -> ExplainedRows:
-    """Check a model and rows; what is None is as an estimator has it.
+    """Check a model and rows; an estimator's own value replaces None.
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ _ITEM_NODES = 2
 
 
 class LeafValues:
-    """What replaces the leaf values of finished trees; this class leaves those of the splits.
+    """Replaces the leaf values of finished trees; this class keeps the values from the splits.
 
     ``kernels`` are as in `SplitSearch`.
     """

@@ -90,7 +90,7 @@ class Grower:
 class MoreSteps:
     """Runs the steps that few trees need, some at a time, until no leaf splits.
 
-    Calling it waits for the device. The launches of a step are bound when it is first needed.
+    Calling it waits for the device. The launches of a step are bound when the step first runs.
 
     Attributes
     ----------

@@ -74,5 +74,5 @@ class EvaluatedRows:
         return self.arena.array(f"{self.name}{name}", shape, dtype, contents)
 
     def of(self, metric: str) -> EvaluatedRows:
-        """Return the same rows for a metric, whose arrays have its name."""
+        """Return the same rows for a metric; its arrays have the metric's name in theirs."""
         return replace(self, name=f"{self.name}{metric}.")

@@ -33,7 +33,7 @@ class Part(NamedTuple):
 
     @property
     def order(self) -> tuple[int, float]:
-        """What parts are sorted by."""
+        """The key by which parts are sorted."""
         return self.column, -np.inf if self.threshold is None else self.threshold
 
 

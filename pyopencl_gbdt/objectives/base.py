@@ -315,7 +315,7 @@ def numbers_of(given: float | tuple[float, ...] | str) -> F32:
 
 
 def kept_numbers(name: str, numbers: F32, usual: float) -> dict[str, float | str]:
-    """Return such a parameter as ``Objective.parameters`` holds it, several as JSON."""
+    """Return a parameter as ``Objective.parameters`` holds it; several numbers become JSON."""
     if numbers.size == 1:
         return {} if numbers[0] == np.float32(usual) else {name: float(numbers[0])}
     return {name: "[" + ",".join(f"{number:.9g}" for number in numbers) + "]"}

@@ -87,7 +87,7 @@ def share_end(total: I64, done: int, left: int) -> tuple[int, int]:
     done : int
         The weight of the bins before.
     left : int
-        Bins that may still come.
+        The most bins that may follow.
     """
     full = done + -(-(int(total[-1]) - done) // left)
     return full, int(total.searchsorted(full))  # half the time of NumPy's function

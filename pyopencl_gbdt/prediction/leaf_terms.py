@@ -75,7 +75,7 @@ class LeafTerms(Protocol):
         Parameters
         ----------
         leaves : int64 array, shape (n_trees * n_rows,)
-            Nodes among all, tree by tree and row by row.
+            The node of each row in each tree, as an index of the nodes of all trees; tree by tree.
         block : RowBlock
             The rows.
 

@@ -1,8 +1,8 @@
 """Margins of trees that have weights, by the walks of plain trees.
 
-A leaf's term in fixed point is taken apart into digits of up to 16 bits. A model whose leaves are
-one of the digits is a plain one, and float32 adds the digits of some rounds without rounding; so
-any walk gives the exact sum of these. ``numerics.tree_weights`` has the rule.
+A leaf's term in fixed point is divided into digits of up to 16 bits. A model whose leaves are one
+of these digits has no weights, and float32 adds the digits of some rounds without rounding. So any
+walk gives the exact sum of a digit. ``numerics.tree_weights`` has the rule.
 """
 
 from __future__ import annotations

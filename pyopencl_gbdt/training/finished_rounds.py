@@ -143,7 +143,7 @@ class FinishedRounds(ABC):
     def finished_digest(self) -> str:
         """Return a digest of all trees so far, without decoding them; waits for the last round.
 
-        It is "" in a fit that no other is compared with.
+        It is "" if no other fit is compared with this one.
         """
         self._collect()
         return self.grown.digest

@@ -114,8 +114,9 @@ STOPS = (*RANKING, *SEVERAL, "binary")
 def margins_that_stop(ensemble: Ensemble, rows: own.Dataset, settings: dict[str, Any]) -> F64:
     """Return margins of rows that stop at a clear margin, as LightGBM's ``pred_early_stop``.
 
-    Every ``pred_early_stop_freq`` rounds a row stops whose margin is further from 0 than half of
-    ``pred_early_stop_margin``; of several classes, whose two largest margins are that far apart.
+    After every ``pred_early_stop_freq`` rounds, a row stops if its margin is further from 0 than
+    half of ``pred_early_stop_margin``. With several classes, it stops if its two largest margins
+    differ by more than ``pred_early_stop_margin``.
     """
     step = int(settings.get("pred_early_stop_freq", 10))
     clear = float(settings.get("pred_early_stop_margin", 10.0))

@@ -189,7 +189,7 @@ def _shrunk(g: F64, p: Parameters) -> F64:
 
 
 def _weights(g: F64, h: F64, p: Parameters) -> F64:
-    """Return the optimal weight of each node; 0 for nodes of too small a sum of Hessians."""
+    """Return the optimal weight of each node; 0 where the sum of Hessians is too small."""
     usable = (h >= p.min_child_weight) & (h > 0)
     found = np.where(usable, -_shrunk(g, p) / np.where(usable, h + p.reg_lambda, 1.0), 0.0)
     return np.clip(found, -p.max_delta_step, p.max_delta_step) if p.max_delta_step else found

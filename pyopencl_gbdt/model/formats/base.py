@@ -121,11 +121,11 @@ class OneOutputTrees(ABC):
 
     @abstractmethod
     def _lacks(self, model: Ensemble) -> str:
-        """Return what the format lacks to hold a model whose leaves it holds."""
+        """Return what the format lacks for a model; it can hold the kind of the model's leaves."""
 
     @abstractmethod
     def _write(self, model: Ensemble) -> bytes:
-        """Return a model whose leaves the format holds as the content of a file."""
+        """Return a model as the content of a file; the format can hold the kind of its leaves."""
 
 
 def first_key(head: bytes) -> str:

@@ -31,7 +31,7 @@ _MEMBERS = itemgetter(
 
 @dataclass(frozen=True)
 class SetArrays:
-    """The members of some trees, one tree's after another's.
+    """The arrays of sets in XGBoost's files, of some trees; the trees follow each other.
 
     Attributes
     ----------

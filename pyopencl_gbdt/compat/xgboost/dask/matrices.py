@@ -1,4 +1,4 @@
-"""Dask's collections that belong together."""
+"""Rows, labels and weights of a training on Dask, as Dask's collections."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def refuse(what: str, move: str, **given: Any) -> None:
 
 
 class DaskDMatrix:
-    """Dask's collections that belong together; the workers read them when they train.
+    """Dask's collections of rows, labels and weights; the workers read them when they train.
 
     Parameters
     ----------
