@@ -11,6 +11,7 @@ combinations are ``exhaustive``.
 
 from __future__ import annotations
 
+import heapq
 import itertools
 import zlib
 from collections import defaultdict
@@ -57,21 +58,29 @@ def _mark_repeats(values: Values) -> None:
 def _mark_exhaustive(values: Values) -> None:
     """Mark thorough cases of which every pair of values occurs in another case.
 
-    In a mixed order, as fewer cases have all pairs than where one parameter changes at a time.
+    The next case that stays is one with the most pairs that none has so far.
     """
-    known: set[tuple[tuple[str, str], ...]] = set()
-    order = sorted(
-        values,
-        key=lambda item: (
-            item.get_closest_marker("thorough") is not None,
-            zlib.crc32(item.nodeid.encode()),
-        ),
-    )
-    for item in order:
-        pairs = set(itertools.combinations(values[item], 2))
-        if pairs and pairs <= known and item.get_closest_marker("thorough"):
+    pairs = {item: set(itertools.combinations(own, 2)) for item, own in values.items()}
+    thorough = [item for item in values if item.get_closest_marker("thorough")]
+    known = set().union(*(pairs[item] for item in values if item not in thorough))
+    # No case's new pairs become more, so the first whose number still holds has the most. Equal
+    # ones are in a mixed order, as neighbours have pairs in common.
+    heap = [
+        (-len(pairs[item] - known), zlib.crc32(item.nodeid.encode()), place)
+        for place, item in enumerate(thorough)
+        if pairs[item]
+    ]
+    heapq.heapify(heap)
+    while heap:
+        before, mixed, place = heapq.heappop(heap)
+        item = thorough[place]
+        new = -len(pairs[item] - known)
+        if not new:
             item.add_marker("exhaustive")
-        known |= pairs
+        elif new > before:
+            heapq.heappush(heap, (new, mixed, place))
+        else:
+            known |= pairs[item]
 
 
 def _leave_few(cases: list[pytest.Item]) -> None:

@@ -48,7 +48,7 @@ def test_each_value_by_default_and_each_pair_of_values_thorough():
     assert {value for case in usual for value in case.callspec.params.items()} == values
     assert pairs(both) == pairs(cases)
     assert len(usual) < 12
-    assert len(usual) < len(both) < 35 < len(cases)
+    assert len(usual) < len(both) < 25 < len(cases)
 
 
 def test_combinations_of_two_parameters_are_all_thorough():
