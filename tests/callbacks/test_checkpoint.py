@@ -192,7 +192,7 @@ def test_another_training_may_begin_in_the_folder(tmp_path):
 
 
 @pytest.mark.thorough
-@pytest.mark.more(2)
+@pytest.mark.more(1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_killed_at_random_moments(kind):
     """``python -m tests.kill_and_resume 200`` does more of it."""

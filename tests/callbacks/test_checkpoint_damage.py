@@ -19,7 +19,7 @@ from pyopencl_gbdt.errors import ModelFormatError, ParameterError
 from tests.callbacks.test_checkpoint import DATA, PARAMS, TEST, X, Y, crash, names, text_of
 from tests.device import strangers
 from tests.full_disk import fill, small_disk
-from tests.processes import IMPORT_PATH
+from tests.processes import IMPORT_PATH, QUICK_BUILDS
 
 KEY = "pyopencl_gbdt.checkpoint"
 EVALS = [(TEST, "test")]
@@ -303,20 +303,20 @@ class Ready(TrainingCallback):
         print("ready", flush=True)
 
 saver = TrainingCheckPoint(sys.argv[1], interval=1, keep=2)
-sys.stdout.write(text_of(train(PARAMS, DATA, 20, callbacks=[saver, Ready()])))
+sys.stdout.write(text_of(train(PARAMS, DATA, 8, callbacks=[saver, Ready()])))
 """
 
 
 @pytest.mark.thorough
 def test_two_trainings_share_a_folder_with_one_that_is_killed(tmp_path):
     """One of three is killed; the others end with the right model, and nothing partial stays."""
-    expected = text_of(train(PARAMS, DATA, 20))
+    expected = text_of(train(PARAMS, DATA, 8))
     root = Path(__file__).resolve().parents[2]
     everyone = [
         subprocess.Popen(
             [sys.executable, "-c", TRAINING, str(tmp_path)],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=root, text=True,
-            env={**os.environ, "PYTHONPATH": IMPORT_PATH},
+            env={**os.environ, **QUICK_BUILDS, "PYTHONPATH": IMPORT_PATH},
         )
         for _ in range(3)
     ]  # fmt: skip
@@ -334,7 +334,7 @@ def test_two_trainings_share_a_folder_with_one_that_is_killed(tmp_path):
             process.communicate()
     left = names(tmp_path)
     assert [name for name in left if not name.startswith("model_")] == []
-    again = train(PARAMS, DATA, 20, callbacks=[TrainingCheckPoint(tmp_path, interval=1)])
+    again = train(PARAMS, DATA, 8, callbacks=[TrainingCheckPoint(tmp_path, interval=1)])
     assert text_of(again) == expected
 
 

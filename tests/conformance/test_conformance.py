@@ -22,7 +22,7 @@ from tests.conftest import TEST_DEVICE
 from tests.xgboost_versions import PENALISES_BOUNDED_LEAVES
 
 pytestmark = pytest.mark.thorough
-CASES, SEEDS = 32, 3
+CASES, SEEDS = 20, 2
 SAMPLE = choose(CASES)
 PLACES = [(axis, value.name) for axis, values in AXES.items() for value in values]
 
@@ -76,14 +76,14 @@ def test_what_trains_otherwise_is_noticed(monkeypatch):
         case for case in choose(200)
         if not (case.differs or case.name.startswith(medians) or case["growth"].name in small)
     ][:8]  # fmt: skip
-    honest, _ = runner.run_all(cases, TEST_DEVICE, SEEDS)
+    honest, _ = runner.run_all(cases, TEST_DEVICE, 3)
     assert all(v.ok for v in judge_cases(honest))
     heavy = {"reg_lambda": 4.0}
     monkeypatch.setattr(runner, "train", lambda p, data, n: train({**p, **heavy}, data, n))
     results, _ = runner.run_all(cases[:4], TEST_DEVICE, 2)
     assert not any(result.same_trees for result in results)
     monkeypatch.setattr(runner, "train", lambda p, data, n: train(p, data, n // 3))
-    results, _ = runner.run_all(cases, TEST_DEVICE, SEEDS)
+    results, _ = runner.run_all(cases, TEST_DEVICE, 3)
     assert any(not v.ok for v in judge_cases(results))
     assert any(not v.ok for v in judge_values(results))
 

@@ -15,7 +15,7 @@ from tests.fuzz.formats import Format
 class Columns(Format):
     """Numbers, strings and a dictionary; the first column is the label."""
 
-    n_sampled = 40
+    n_sampled = 20
     pieces = (b"\xff\xff\xff\xff", b"\0\0\0\0", b"\xff\xff\xff\x7f", b"\x10\0\0\0", b"\xe9")
 
     def __init__(self, name: str, suffix: str) -> None:

@@ -40,7 +40,7 @@ class Ubjson(models.Models):
     """Documents whose values were changed and rendered, or whose bytes were."""
 
     name, suffix, pieces = "ubjson", ".ubj", PIECES
-    n_mutations, n_sampled = 100_000, 60
+    n_mutations, n_sampled = 100_000, 30
 
     def seeds(self) -> list[bytes]:
         return _ubjson_seeds()
@@ -107,7 +107,7 @@ class Binary(models.Models):
     """Files with the right digest, most of them; trees and documents are damaged."""
 
     name, suffix = "binary", ".gbdt"
-    n_mutations, n_sampled = 100_000, 60
+    n_mutations, n_sampled = 100_000, 30
 
     def seeds(self) -> list[bytes]:
         return _binary_seeds()
@@ -169,7 +169,7 @@ class OwnDocuments(models.Models):
     """This library's JSON: a model of any kind, with members that XGBoost's has not."""
 
     name, suffix = "own-json", ".gbdt.json"
-    n_mutations, n_sampled = 100_000, 40
+    n_mutations, n_sampled = 100_000, 20
 
     def seeds(self) -> list[bytes]:
         return _own_seeds()
@@ -196,7 +196,7 @@ class Boosters(models.Models):
     """JSON of XGBoost's booster dart and of vector leaves, as XGBoost wrote it."""
 
     name = "boosters"
-    n_mutations, n_sampled = 100_000, 40
+    n_mutations, n_sampled = 100_000, 20
 
     def seeds(self) -> list[bytes]:
         return _booster_seeds()

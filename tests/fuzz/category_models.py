@@ -28,7 +28,7 @@ LEVELS = {
 
 class CategoryModels(Models):
     name = "categories"
-    n_mutations, n_sampled = 50_000, 40
+    n_mutations, n_sampled = 50_000, 20
 
     def prepare(self) -> None:
         """Build the kernels of prediction."""

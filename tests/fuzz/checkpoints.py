@@ -23,7 +23,7 @@ from tests.fuzz.mutations import mutate
 
 class CheckPoints(Format):
     name, suffix, pieces = "checkpoint", ".json", PIECES
-    n_mutations, n_sampled = 10_000, 40
+    n_mutations, n_sampled = 10_000, 20
     #: Rounds of the training, and those after which its checkpoint was written.
     n_rounds, saved_at = 6, 4
     _attribute = "pyopencl_gbdt.checkpoint"
@@ -93,7 +93,7 @@ class CheckPoints(Format):
 class StatisticsCheckPoints(CheckPoints):
     """Of a training whose trees use a combination of two columns."""
 
-    name, n_sampled = "statistics", 25
+    name, n_sampled = "statistics", 12
     n_rounds, saved_at = 10, 8
 
     def training(self, callbacks: list[Any]) -> Model:

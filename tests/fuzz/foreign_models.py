@@ -68,7 +68,7 @@ def _models() -> list[Ensemble]:
 
 
 class _Foreign(Format):
-    n_mutations, n_sampled = 100_000, 40
+    n_mutations, n_sampled = 100_000, 20
     model_format: ModelFormat
 
     def prepare(self) -> None:

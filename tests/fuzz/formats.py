@@ -33,7 +33,7 @@ class Format:
     name = ""
     suffix = ""
     n_mutations = 10_000
-    n_sampled = 25
+    n_sampled = 12
     pieces: tuple[bytes, ...] = ()
 
     def prepare(self) -> None:

@@ -45,7 +45,7 @@ _MOST_FEATURES = 64
 
 class Models(Format):
     name, suffix, pieces = "model", ".json", PIECES
-    n_mutations, n_sampled = 100_000, 90
+    n_mutations, n_sampled = 100_000, 40
 
     def prepare(self) -> None:
         """Build the kernels of prediction."""
