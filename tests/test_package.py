@@ -18,6 +18,7 @@ import pyopencl_gbdt
 from pyopencl_gbdt._version import PIP_SOURCE
 from pyopencl_gbdt.device.render import source_folder
 from pyopencl_gbdt.messages import pip_install
+from tests.processes import QUICK_BUILDS
 
 ROOT = Path(__file__).resolve().parents[1]
 #: Folders at the top level that are installed as subpackages.
@@ -30,8 +31,8 @@ def run(code, *arguments, cwd=None, path=ROOT):
     places = os.pathsep.join(filter(None, [str(path), os.environ.get("PYTHONPATH")]))
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code), *map(str, arguments)],
-        env={**os.environ, "PYTHONPATH": places}, cwd=cwd, capture_output=True, text=True,
-        timeout=300, check=False,
+        env={**os.environ, **QUICK_BUILDS, "PYTHONPATH": places}, cwd=cwd, capture_output=True,
+        text=True, timeout=300, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout

@@ -20,6 +20,7 @@ from pyopencl_gbdt.messages import open_an_issue
 from tests.cards.workers import worker
 from tests.conftest import TEST_DEVICE
 from tests.doctor.machines import CPU, GPU, listing_of
+from tests.processes import QUICK_BUILDS
 
 
 def passed_self_test(device, seconds, show, keep, raises=None):
@@ -137,6 +138,8 @@ def test_wrong_options(arguments, words, capsys):
 @pytest.mark.thorough
 def test_a_real_device(tmp_path, capsys, monkeypatch):
     """Some steps, by the real worker; each training and the self-test have tests of their own."""
+    for name, value in QUICK_BUILDS.items():
+        monkeypatch.setenv(name, value)
     some = {name: TRAININGS[name] for name in (FIRST, "exact")}
     monkeypatch.setattr(collect, "TRAININGS", some)
     monkeypatch.setattr("pyopencl_gbdt.cards.report.TRAININGS", some)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.processes import IMPORT_PATH
+from tests.processes import IMPORT_PATH, QUICK_BUILDS
 
 #: No real user's number; it has no entry and no home.
 STRANGER = 54321
@@ -95,7 +95,8 @@ def run(
     if mount and why_no_mounts():
         pytest.skip(why_no_mounts())
     environment = {k: v for k, v in os.environ.items() if k not in _PLACES}
-    environment |= {"PYTHONPATH": IMPORT_PATH, "PYTHONDONTWRITEBYTECODE": "1", **places}
+    environment |= {"PYTHONPATH": IMPORT_PATH, "PYTHONDONTWRITEBYTECODE": "1"}
+    environment |= {**QUICK_BUILDS, **places}
     command = [*(_AS_STRANGER if stranger else ()), sys.executable, *arguments]
     if mount:
         script = f'set -e; {mount}; exec "$@"'

@@ -4,12 +4,11 @@ import os
 import subprocess
 import sys
 
-import numpy as np
 import pytest
 
 from pyopencl_gbdt.device import cache, open_device
-from pyopencl_gbdt.dtypes import WALK
-from tests.processes import IMPORT_PATH
+from tests.device.one_program import build_and_run
+from tests.processes import IMPORT_PATH, QUICK_BUILDS
 
 
 @pytest.fixture
@@ -149,18 +148,6 @@ def opened(device, folder, monkeypatch):
     return fresh
 
 
-def build_and_run(device):
-    """Build `leaf`'s neighbour with the shortest kernel and see that it works."""
-    program = device.build("predict", wg_size=1, items=1, rows=0, categories=False)
-    margins = device.upload(np.array([1.0], np.float32))
-    program.launch(
-        "predict", 1, n_rows=1, first_row=0, n_features=1, first_output=0, first_tree=0, n_trees=1,
-        longest=1, values=device.zeros(1, np.float32), nodes=device.zeros(1, WALK),
-        tree_begin=device.zeros(1, np.uint32), margins=margins,
-    )  # fmt: skip
-    return margins.get().tolist() == [1.0]
-
-
 def count_source_builds(monkeypatch):
     """Count how often the compiler is given source."""
     import pyopencl as cl
@@ -235,10 +222,9 @@ def test_two_processes_build_at_once(opened, folder):
         file.unlink()
     code = """
 import sys
-import numpy as np
 from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.device.opencl import device as opencl
-from tests.device.test_cache import build_and_run
+from tests.device.one_program import build_and_run
 opencl._KEEP_THEIR_OWN = ()
 assert build_and_run(open_device(sys.argv[1]))
 """
@@ -250,7 +236,7 @@ assert build_and_run(open_device(sys.argv[1]))
 
 def run_at_once(code, *arguments):
     """Run Python code in several processes at once; all must succeed."""
-    environment = {**os.environ, "PYTHONPATH": IMPORT_PATH}
+    environment = {**os.environ, **QUICK_BUILDS, "PYTHONPATH": IMPORT_PATH}
     processes = [
         subprocess.Popen(
             [sys.executable, "-c", code, *given],

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(os.name == "nt", reason="other rules for folders
 BUILD = """
 from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.device.drivers import folders as driver_folders
-from tests.device.test_cache import build_and_run
+from tests.device.one_program import build_and_run
 assert build_and_run(open_device("portable computing language"))
 print("RUN", driver_folders.pocl_folder())
 import os
@@ -68,13 +68,6 @@ def test_a_user_without_a_home_fits(everybodys):
     assert folder == everybodys / f"pyopencl_gbdt-{strangers.STRANGER}"
     assert (folder.stat().st_uid, folder.stat().st_mode & 0o777) == (strangers.STRANGER, 0o700)
     assert any((folder / "pocl").rglob("*.so"))  # for the next process
-
-
-@pytest.mark.thorough
-def test_a_home_that_is_absent(everybodys):
-    places = {"TMPDIR": str(everybodys), "HOME": "/nonexistent"}
-    folder = ran_in(strangers.run(["-c", BUILD], places, stranger=True))
-    assert folder == everybodys / f"pyopencl_gbdt-{strangers.STRANGER}" / "pocl"
 
 
 @pytest.mark.thorough
@@ -260,7 +253,7 @@ def built(tmp_path_factory):
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("size", [0, 1000])
+@pytest.mark.parametrize("size", [pytest.param(0, marks=pytest.mark.exhaustive), 1000])
 def test_a_damaged_program_of_pocl_is_built_again_and_the_folder_is_named(size, built, tmp_path):
     shutil.copytree(built, tmp_path, dirs_exist_ok=True)
     programs = list(tmp_path.rglob("program.bc"))

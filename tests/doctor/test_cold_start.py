@@ -12,11 +12,14 @@ from pyopencl_gbdt.doctor import cold_start
 from pyopencl_gbdt.doctor.cold_start import PARTS, TimeParts
 from pyopencl_gbdt.errors import DeviceError
 from tests.conftest import TEST_DEVICE
+from tests.processes import QUICK_BUILDS
 
 
 @pytest.fixture
 def tiny(monkeypatch):
-    """Train 3 rounds of 200 x 3."""
+    """Train 3 rounds of 200 x 3, by kernels that are built quickly."""
+    for name, value in QUICK_BUILDS.items():
+        monkeypatch.setenv(name, value)
     monkeypatch.setattr(cold_start.measure, "__defaults__", ((200, 3, 3),))
 
 

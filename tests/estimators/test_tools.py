@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from pyopencl_gbdt import GBDTClassifier, GBDTRegressor, devices
 from pyopencl_gbdt.callbacks import EarlyStopping
 from tests.conftest import TEST_DEVICE
-from tests.processes import IMPORT_PATH
+from tests.processes import IMPORT_PATH, QUICK_BUILDS
 
 #: All combinations are ``thorough``, see tests/conftest.py.
 ONCE_EACH = True
@@ -123,7 +123,7 @@ for name in sys.argv[2:]:
 
 @pytest.mark.thorough
 @pytest.mark.parametrize(
-    "pretend", ["", *(pytest.param(p, marks=pytest.mark.thorough) for p in ("gpu", "baseline"))]
+    "pretend", ["", "gpu", pytest.param("baseline", marks=pytest.mark.exhaustive)]
 )
 def test_fitted_on_one_device_predicts_on_another(pretend, tmp_path):
     """Each device that is here, as itself and as what it can pretend to be, in a new process."""
@@ -133,7 +133,10 @@ def test_fitted_on_one_device_predicts_on_another(pretend, tmp_path):
     (tmp_path / "model").write_bytes(pickle.dumps((estimators, rows)))
     done = subprocess.run(
         [sys.executable, "-c", PREDICT, str(tmp_path / "model"), *names],
-        env={**os.environ, "PYTHONPATH": IMPORT_PATH, "PYOPENCL_GBDT_PRETEND": pretend},
+        env={
+            **os.environ, **QUICK_BUILDS, "PYTHONPATH": IMPORT_PATH,
+            "PYOPENCL_GBDT_PRETEND": pretend,
+        },
         capture_output=True, timeout=300, check=False, text=True,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from tests.conftest import TEST_DEVICE
-from tests.processes import IMPORT_PATH
+from tests.processes import IMPORT_PATH, QUICK_BUILDS
 
 pytestmark = pytest.mark.thorough
 #: Modules of the package that a fit of numbers may import: it imports 313. When modules imported
@@ -55,7 +55,10 @@ def processes(tmp_path_factory):
     for _ in range(2):
         done = subprocess.run(
             [sys.executable, "-c", FIT, TEST_DEVICE],
-            env={**os.environ, "PYTHONPATH": IMPORT_PATH, "PYOPENCL_GBDT_CACHE": str(folder)},
+            env={
+                **os.environ, **QUICK_BUILDS, "PYTHONPATH": IMPORT_PATH,
+                "PYOPENCL_GBDT_CACHE": str(folder),
+            },
             capture_output=True, text=True, timeout=300, check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
