@@ -37,14 +37,14 @@ LOGISTIC = {"objective": "binary:logistic"}
 #: trees that end early, several trees at a time.
 CASES = {
     "plain": (Dataset(X, Y), {"max_leaves": 60, "max_bin": 255}),
-    "gaps": (Dataset(GAPS, Y > 0), {**LOGISTIC, "max_leaves": 200, "max_delta_step": 0.3}),
+    "gaps": (Dataset(GAPS, Y > 0), {**LOGISTIC, "max_leaves": 90, "max_delta_step": 0.3}),
     "depth": (
         Dataset(GAPS, Y > 0, WEIGHT),
         {**LOGISTIC, "max_leaves": 60, "max_depth": 6, "min_child_weight": 9, "gamma": 2},
     ),
     "high_words": (Dataset(X, OUTLIERS), {"max_leaves": 30, "reg_lambda": 3}),
     "classes": (Dataset(X, CLASSES), {"objective": "multi:softprob", "num_class": 3}),
-    "sampled": (Dataset(X, Y), {"subsample": 0.3, "max_leaves": 300, "min_child_weight": 0}),
+    "sampled": (Dataset(X, Y), {"subsample": 0.3, "max_leaves": 90, "min_child_weight": 0}),
     "few_rows": (Dataset(X[:90], Y[:90]), {"max_leaves": 30, "min_data_in_leaf": 3}),
     "no_split": (Dataset(X, np.ones(N)), {}),
 }  # fmt: skip
@@ -52,7 +52,7 @@ CASES = {
 
 def fit(data, params):
     given = {"grow_policy": "lossguide", "max_depth": 0, "max_leaves": 20, **params}
-    return train({"device": TEST_DEVICE, "n_estimators": 3, **given}, data)
+    return train({"device": TEST_DEVICE, "n_estimators": 2, **given}, data)
 
 
 @pytest.fixture(scope="module")

@@ -133,19 +133,24 @@ def test_the_twins_model(case, weighted, pretence):
     assert_same_bits(margins, predict(twin, data.values), "margins")
 
 
+@functools.cache
+def tree_of_levels(n_levels):
+    """Return parameters, one categorical column, labels, and the twin's model."""
+    rng = np.random.default_rng(n_levels)
+    n = max(400, n_levels + 500)
+    code = np.append(np.arange(n_levels), rng.integers(0, n_levels, n - n_levels))
+    y = (rng.normal(size=n_levels)[code] + rng.normal(size=n)).astype(np.float32)
+    p = Parameters.from_dict({"n_estimators": 1, "max_depth": 3, "max_bin": 16})
+    X = code[:, None].astype(np.float32)
+    return p, X, y, train_reference(p, X, y, categorical_features=[0])
+
+
 @pytest.mark.few(1)
 @pytest.mark.parametrize("n_levels", [5, 200, 1000, 60_000])
 @pytest.mark.parametrize("pretence", DEVICES)
 def test_numbers_of_levels(n_levels, pretence):
     """The last one has codes of 16 bits, and every level at least one row."""
-    rng = np.random.default_rng(n_levels)
-    n = max(400, n_levels + 500)
-    code = np.append(np.arange(n_levels), rng.integers(0, n_levels, n - n_levels))
-    y = (rng.normal(size=n_levels)[code] + rng.normal(size=n)).astype(np.float32)
-    params = {"n_estimators": 1, "max_depth": 3, "max_bin": 16}
-    X = code[:, None].astype(np.float32)
-    twin = train_reference(Parameters.from_dict(params), X, y, categorical_features=[0])
-    p = Parameters.from_dict(params)
+    p, X, y, twin = tree_of_levels(n_levels)
     fit = Fit(
         device_as(pretence), p, get_objective(p.objective, p), dataset(X, y, columns=[0]),
         twin.base_margin,

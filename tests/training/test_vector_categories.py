@@ -1,5 +1,7 @@
 """Trees whose leaves are vectors, on categorical columns: the bits of the twin."""
 
+import functools
+
 import numpy as np
 import pytest
 import xgboost
@@ -103,6 +105,7 @@ CASES = {
 }  # fmt: skip
 
 
+@functools.cache
 def twin_of(case):
     given, label = CASES[case]
     params = Parameters.from_dict({**SETS, **given})
