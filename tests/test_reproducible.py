@@ -21,8 +21,6 @@ from .known_digests import GROWN, LOSSES
 
 #: Kernels of CPUs as the compiler optimises them: what users get, and where it could change bits.
 OPTIMISED = True
-#: Of work-groups; 0 is the device's choice.
-SIZES = [0, pytest.param(64, marks=pytest.mark.thorough)]
 THOROUGH = {"test_every_histogram_variant": lambda name, histogram: name != "heavy"}
 
 #: SHA-256 of the model files below; they were the same on PoCL, Intel's CPU runtime and an NVIDIA
@@ -183,9 +181,9 @@ SETTINGS = {
 }  # fmt: skip
 
 
-def larger_groups():
-    """Each setting with groups of 64 work-items; every sixth is no more than thorough."""
-    for place, name in enumerate(SETTINGS):
+def larger_groups(names):
+    """Each name with groups of 64 work-items; every sixth is no more than thorough."""
+    for place, name in enumerate(names):
         mark = pytest.mark.exhaustive if place % 6 else pytest.mark.thorough
         yield pytest.param(name, 64, marks=mark)
 
@@ -268,15 +266,18 @@ def test_known_bytes(name):
 
 
 @pytest.mark.few(4)
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize(
+    ("name", "size"), [*((name, 0) for name in LOSSES), *larger_groups(LOSSES)]
+)
 def test_known_bytes_of_every_loss(name, size):
     assert digest(name, device=TEST_DEVICE, work_group_size=size) == LOSSES[name]
 
 
 @pytest.mark.few(3)
-@pytest.mark.more(26)
-@pytest.mark.parametrize(("name", "size"), [*((name, 0) for name in SETTINGS), *larger_groups()])
+@pytest.mark.more(13)
+@pytest.mark.parametrize(
+    ("name", "size"), [*((name, 0) for name in SETTINGS), *larger_groups(SETTINGS)]
+)
 def test_known_bytes_of_every_setting(name, size):
     assert digest(name, device=TEST_DEVICE, work_group_size=size) == GROWN[name]
 

@@ -15,6 +15,7 @@ CHOICES = ("grow_policy", "boosting_type", "lambdarank_pair_method")
 
 
 @pytest.mark.few(2)
+@pytest.mark.more(9)
 @pytest.mark.parametrize("name", TRAININGS)
 def test_known_digests(name):
     assert digest(name, TEST_DEVICE) == EXPECTED[name]

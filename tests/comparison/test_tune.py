@@ -20,7 +20,7 @@ from pyopencl_gbdt.model import to_json, to_xgboost_json
 from tests.conftest import TEST_DEVICE
 
 PARAMS = {"objective": "binary:logistic", "device": TEST_DEVICE, "n_estimators": 2, "max_depth": 5}
-ALL_DATA = TuningData(3000, 6)
+ALL_DATA = TuningData(1000, 6)
 DATA = ALL_DATA.of("numbers")
 
 
@@ -308,7 +308,7 @@ def test_contests_time_every_tuned_kernel():
 
 def test_data_are_the_same_every_time():
     for rows in ("numbers", "missing", "categories"):
-        one, other = ALL_DATA.of(rows), TuningData(3000, 6).of(rows)
+        one, other = ALL_DATA.of(rows), TuningData(1000, 6).of(rows)
         assert np.array_equal(other.values, one.values, equal_nan=True)
         assert np.array_equal(other.label, one.label)
         assert 0.2 < one.label.mean() < 0.8

@@ -12,7 +12,6 @@ from tests.reference.auc import area_words
 from tests.steps.evaluated import evaluated, run, weights_of
 
 WG_SIZES, WG_SIZES_CPU = [1, 32, 64, 256], [1, 64]
-THOROUGH = {"test_a_million_rows": lambda kind: kind == "none"}
 BOTH = ["auc", "aucpr"]
 KINDS = ["none", "uniform", "whole", "heavy"]
 
@@ -94,7 +93,7 @@ def test_few_positives(device, rng):
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("kind", ["none", "uniform"])
+@pytest.mark.parametrize("kind", [pytest.param("none", marks=pytest.mark.exhaustive), "uniform"])
 def test_a_million_rows(device, rng, kind):
     metrics = pytest.importorskip("sklearn.metrics", reason="needs scikit-learn")
     label, prediction = sample(rng, 1_000_000, "few")

@@ -16,10 +16,10 @@ from tests.conftest import TEST_DEVICE
 from tests.reference import feature_mask
 
 RNG = np.random.default_rng(11)
-X = RNG.standard_normal((1500, 41)).astype(np.float32)
+X = RNG.standard_normal((700, 41)).astype(np.float32)
 X[:, ::3] = np.round(X[:, ::3])
 X[RNG.random(X.shape) < 0.1] = np.nan
-Y = np.nan_to_num(X[:, 0] * X[:, 1] + X[:, 2]) + RNG.standard_normal(1500).astype(np.float32)
+Y = np.nan_to_num(X[:, 0] * X[:, 1] + X[:, 2]) + RNG.standard_normal(700).astype(np.float32)
 WEIGHTS = RNG.random(41).astype(np.float32) + 0.1
 FEW = np.digitize(X, [-1, 0, 1]).astype(np.float32)
 LEAF_WISE = {"grow_policy": "lossguide", "max_leaves": 12}
@@ -48,7 +48,7 @@ CASES = {
     "noise": (Dataset(FEW, Y), {"random_strength": 1, "colsample_bynode": 0.5, "max_depth": 3}),
     "random_borders": (Dataset(FEW, Y), {"extra_trees": True, "max_depth": 3}),
     "leaves_limited": (
-        Dataset(X, Y > 0, RNG.integers(0, 3, 1500)),
+        Dataset(X, Y > 0, RNG.integers(0, 3, 700)),
         {"objective": "binary:logistic", "max_leaves": 9, "reg_alpha": 0.3, "max_bin": 40},
     ),
 }  # fmt: skip

@@ -32,7 +32,7 @@ CASES = {
 GATHERED = ("drawn", "forest")  # the others read joint codes by row
 
 
-def few_values(n=1500, n_features=40):
+def few_values(n=700, n_features=40):
     """Return columns of 1 to 5 values, of which some rows miss some."""
     rng = np.random.default_rng(3)
     codes = rng.integers(0, np.arange(n_features) % 5 + 1, (n, n_features))
@@ -48,9 +48,9 @@ def data_of(case):
 
 @pytest.fixture
 def _gpu(monkeypatch):
-    """Let the device have the kernels of GPUs, and join codes of 700 rows at a time."""
+    """Let the device have the kernels of GPUs, and join codes of 300 rows at a time."""
     monkeypatch.setenv("PYOPENCL_GBDT_PRETEND", "gpu")
-    monkeypatch.setattr(staging, "PIECE_BYTES", 4 * 40 * 700)
+    monkeypatch.setattr(staging, "PIECE_BYTES", 4 * 40 * 300)
     monkeypatch.setattr(histogram_plan, "_LEAST_PAIRED", 0)
 
 

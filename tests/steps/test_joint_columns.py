@@ -21,7 +21,7 @@ from tests.reference import joint_columns as twin
 from tests.reference.histogram import histogram
 
 RNG = np.random.default_rng(33)
-N = 1500
+N = 700
 #: Indicators, small integers, numbers, and a constant; without and with missing values.
 X = np.column_stack([
     RNG.integers(0, 2, (N, 9)), RNG.integers(0, 5, (N, 7)), RNG.standard_normal((N, 3)),

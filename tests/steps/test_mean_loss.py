@@ -40,7 +40,7 @@ def check(device, loss, prediction, label, weight, wg=0):
 @pytest.mark.few(3)
 @pytest.mark.parametrize("name", MEANS)
 def test_every_metric_has_the_twins_bits_and_is_right(device, rng, name):
-    label, prediction, weight = drawn(name, n=1500)
+    label, prediction, weight = drawn(name, n=700)
     for given in (None, weight):
         found = check(device, loss_of(name), prediction, label, given)
         wanted = get_metric(name)(label, prediction, given)

@@ -44,9 +44,7 @@ RULES = [
 #: Rough scores would overflow.
 LARGE_LAMBDA = {"reg_lambda": 1e20}
 KINDS = ("random", "ties", "large", "constant", "alike", "unweighted rows")
-THOROUGH = {
-    "test_bounds_that_weights_meet": lambda kind, times, wg: kind not in ("random", "large")
-}
+THOROUGH = {"test_bounds_that_weights_meet": lambda kind, wg: kind not in ("random", "large")}
 DEPTH = 4
 SCALE = Scale(24, 27, wide=False, weight_shift=2)
 #: Of trees that are grown at a time.
@@ -210,13 +208,11 @@ def test_monotone_constraints_and_bounded_weights(device, rng, wg, kind):
     assert found > 2 or kind in ("constant", "ties")
 
 
-@pytest.mark.more(5)
-@pytest.mark.parametrize("times", [2, pytest.param(4, marks=pytest.mark.thorough)])
 @pytest.mark.parametrize("kind", KINDS)
-def test_bounds_that_weights_meet(device, rng, wg, kind, times):
+def test_bounds_that_weights_meet(device, rng, wg, kind):
     found = 0
     for params in RULES:
-        for _ in range(times):
+        for _ in range(2):
             found += check(
                 device, rng, MIXED, rng.integers(2, 200, 16), kind, bounds="at weights",
                 monotone=rng.integers(0, 3, 5).astype(np.uint32), work_group_size=wg, **params,
