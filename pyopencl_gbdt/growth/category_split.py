@@ -38,7 +38,7 @@ def _entries(nodes: Nodes, features: FitFeatures) -> tuple[np.ndarray[Any, Any],
 
 
 def facts_of(nodes: Nodes) -> int:
-    """Return how many numbers tell of a feature's order; ``path_smooth`` adds the parent's weight."""
+    """Return how many numbers tell of a feature's order; ``path_smooth`` adds one."""
     return FACTS + nodes.params.smooths
 
 
