@@ -9,12 +9,14 @@ from pyopencl_gbdt.errors import ParameterError
 JOINT_CODES = "PYOPENCL_GBDT_JOINT_CODES"
 LAST_GROUP = "PYOPENCL_GBDT_LAST_GROUP"
 PACKED_ARGUMENTS = "PYOPENCL_GBDT_PACKED_ARGUMENTS"
+SENT_COLUMNS = "PYOPENCL_GBDT_SENT_COLUMNS"
 SMALL_FITS = "PYOPENCL_GBDT_SMALL_FITS"
 #: Words beside "auto", by which the rule decides.
 _WORDS = {
     JOINT_CODES: ("on", "alone", "products", "off"),
     LAST_GROUP: ("on", "off"),
     PACKED_ARGUMENTS: ("on", "off"),
+    SENT_COLUMNS: ("on", "off"),
     SMALL_FITS: ("on", "off"),
 }
 

@@ -58,9 +58,21 @@ class Transfers:
         after : sequence of Mark
             What has to have run before.
         """
-        self.n_in += host.nbytes
+        return self.bring_parts(array, [host], after)
+
+    def bring_parts(
+        self, array: DeviceArray, parts: Sequence[Array], after: Sequence[Mark]
+    ) -> Mark:
+        """Enqueue copies of host arrays to an array's first bytes, one behind the other.
+
+        Parameters and result are those of ``bring``.
+        """
         self.device.send()
-        self._bring(array, host, [mark for mark in after if mark is not None])
+        waits, start = [mark for mark in after if mark is not None], 0
+        for host in parts:
+            self._bring(array, host, waits, start)
+            waits, start = [], start + host.nbytes  # copies run one after the other
+        self.n_in += start
         return self._brought()
 
     def take(self, array: DeviceArray, host: Array, after: Sequence[Mark]) -> Mark:
@@ -102,8 +114,8 @@ class Transfers:
         """Let the host wait for all kernels and copies."""
         self.device.finish()
 
-    def _bring(self, array: DeviceArray, host: Array, after: list[Mark]) -> None:
-        self.device.write(array, host, 0)
+    def _bring(self, array: DeviceArray, host: Array, after: list[Mark], start: int) -> None:
+        self.device.write(array, host, start)
 
     def _take(self, array: DeviceArray, host: Array, after: list[Mark]) -> None:
         self.device.read_into(array, host)

@@ -23,6 +23,8 @@ FEW_SLOTS = 4
 #: are that large, as each adds a node's whole histogram to the others': 1 M x 28 from disk, depth
 #: 8, 2 cores, took 81 and 90 ms a round with 8 pages and 2 slots, 101 and 102 with 12 and 3.
 LEAST_SLOTS = 2
+#: Share of what pages share leaves, that making a page may take.
+_MADE = 0.5
 #: Share of the free memory that slots and shared arrays may take.
 _SHARE = 0.97
 
@@ -117,6 +119,11 @@ class _Built:
         size = max(min(slot, PAGE_BYTES), min(slot, whole / MOST_PAGES), 1)
         fewest = -(-whole // int(size))
         most_bytes = self.rows.arena.device.caps.max_alloc_bytes
-        by_alloc = -(-max(map(every.bytes_of, every.arrays)) // max(1, most_bytes))
+        largest = max(map(every.bytes_of, every.arrays))
+        made = self.rows.while_made(n_rows)
+        if made.arrays:
+            fewest = max(fewest, -(-made.total_bytes // max(1, int(_MADE * self.room))))
+            largest = max(largest, *map(made.bytes_of, made.arrays))
+        by_alloc = -(-largest // max(1, most_bytes))
         by_numbers = -(-self.rows.nodes.n_trees * n_rows // (2**32 - 2**16))
         return max(1, fewest, by_alloc, by_numbers)

@@ -19,7 +19,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -30,11 +30,24 @@ from pyopencl_gbdt.device.transfers import Mark, Transfers
 from pyopencl_gbdt.errors import DeviceError
 from pyopencl_gbdt.fit.page_schedule import CODES, PageWise, needed_by
 from pyopencl_gbdt.pages.codecs import page_sizes
-from pyopencl_gbdt.pages.stored import PagesInMemory, StoredPages
+from pyopencl_gbdt.pages.stored import KeptPages, PagesInMemory, StoredPages
 
 U8 = npt.NDArray[np.uint8]
 #: Pages in page-locked memory: one is copied to the device while the next one is loaded.
 _BUFFERS = 2
+
+
+class Loads(Protocol):
+    """Brings the codes of pages to the device."""
+
+    def expect(self, pages: Sequence[int]) -> None:
+        """Take the pages that a pass will bring, in order; begin to load the first ones."""
+
+    def bring(self, index: int, array: DeviceArray, after: Mark) -> Mark:
+        """Enqueue the copy of a page to the device; wait until it is loaded."""
+
+    def close(self) -> None:
+        """End what loads pages."""
 
 
 class PageLoads:
@@ -148,7 +161,7 @@ class PageStream:
     Parameters
     ----------
     device : Device
-    stored : StoredPages
+    stored : KeptPages
         The codes.
 
     Attributes
@@ -157,11 +170,11 @@ class PageStream:
         Passes so far, and pages whose codes were brought to the device.
     """
 
-    def __init__(self, device: Device, stored: StoredPages) -> None:
+    def __init__(self, device: Device, stored: KeptPages) -> None:
         self.device, self.stored = device, stored
         self.n_pages = len(stored.bounds)
         self.transfers = device.transfers()
-        self._loads = PageLoads(device, self.transfers, stored)
+        self._loads: Loads = self._loads_of(stored)
         self._kept = [_Kept() for _ in range(self.n_pages)]
         self._list: list[PageWise] = []
         self._ends: deque[Mark] = deque()
@@ -170,6 +183,10 @@ class PageStream:
         self._slots: list[Slot] = []
         self._arrays: list[dict[str, DeviceArray]] = []
         self._sizes: dict[str, list[int]] = {}
+
+    def _loads_of(self, stored: Any) -> Loads:
+        """Return what brings the codes of pages."""
+        return PageLoads(self.device, self.transfers, stored)
 
     def use(self, slots: Sequence[Mapping[str, DeviceArray]]) -> None:
         """Begin with empty slots, which have these arrays; what lay in the former ones is lost.

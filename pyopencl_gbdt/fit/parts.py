@@ -103,14 +103,20 @@ def assemble(
         forest_bytes=forest_bytes(device.caps, in_turn=schedule is not None),
     )  # fmt: skip
     ways = Ways(device, replace(facts, device=device.caps))
-    kind = FitRows if schedule is None else partial(RowsInTurn, schedule=schedule)
+    known = {**features.facts(), **({} if schedule is None else {"kind": "streamed"})}
+    ways.learn(**known, stores_joint=any(map(has_joint_codes, pages)))
+    kind: Callable[..., FitRows] = FitRows
+    if schedule is not None:
+        from pyopencl_gbdt.fit.columns_in_turn import ColumnsInTurn, sends_columns
+
+        sends = sends_columns(device, nodes, ways.facts, share.team)
+        ways.learn(sends_columns=sends)
+        kind = partial(ColumnsInTurn if sends else RowsInTurn, schedule=schedule)
     rows = kind(
         arena, nodes, features, ways, facts.n_rows, pages, *weights, facts.n_targets, loss.given,
         facts.pages.n_orders, share,
     )  # fmt: skip
-    known = {**features.facts(), **({} if schedule is None else {"kind": "streamed"})}
-    known["stores_joint"] = any(map(has_joint_codes, pages))
-    ways.learn(**known, adds_histograms=rows.adds_histograms, most_picks=sizes.picks)
+    ways.learn(adds_histograms=rows.adds_histograms, most_picks=sizes.picks)
     rows.join()
     return FitParts(arena, rows, nodes, features, ways)
 

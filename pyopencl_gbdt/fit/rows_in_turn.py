@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,7 @@ import numpy.typing as npt
 from pyopencl_gbdt.device.arena import Arena, MemoryPlan
 from pyopencl_gbdt.device.base import MOST_Y
 from pyopencl_gbdt.device.program import Action
+from pyopencl_gbdt.device.team.member import Team
 from pyopencl_gbdt.device.transfers import clear_launch
 from pyopencl_gbdt.dtypes import code_dtype
 from pyopencl_gbdt.fit.nodes import Nodes
@@ -27,6 +28,7 @@ from pyopencl_gbdt.pages.codecs import page_sizes
 from pyopencl_gbdt.pages.mapped_pages import MappedPages, can_map
 from pyopencl_gbdt.pages.page import AnyPage, Page
 from pyopencl_gbdt.pages.stored import (
+    KeptPages,
     PagesInMemory,
     StoredPages,
     first_rows,
@@ -80,14 +82,13 @@ class DrawnRows(FitRows):
         self.page_list = [Page(codes, 0, self.n_rows)]
 
 
-def gathers_rows(rows: FitRows) -> bool:
+def may_gather_rows(nodes: Nodes, team: Team) -> bool:
     """Tell whether a fit whose pages take turns may grow its trees on gathered rows.
 
     That is one tree a round, of which no more rows are drawn than expected, on one device.
     """
-    nodes = rows.nodes
     drawn = nodes.params.leaves_out_rows and nodes.params.sampling_method != "goss"
-    return drawn and nodes.round_trees == 1 and not nodes.renews and rows.team.size == 1
+    return drawn and nodes.round_trees == 1 and not nodes.renews and team.size == 1
 
 
 def passes_of_codes(nodes: Nodes, *, gathers: bool) -> int:
@@ -98,6 +99,15 @@ def passes_of_codes(nodes: Nodes, *, gathers: bool) -> int:
 def copied_share(schedule: PageSchedule) -> float:
     """Return the share of the pages that a pass copies to the device."""
     return 1 - min(1.0, schedule.n_slots / len(schedule.bounds))
+
+
+class ColumnsTaken:
+    """The action after which pages bring other columns; it decides itself what runs before."""
+
+    name = ""
+
+    def __call__(self) -> None:
+        raise NotImplementedError
 
 
 _UNKNOWN = PageSchedule([(0, 1)], 1)
@@ -123,6 +133,9 @@ class RowsInTurn(FitRows):
     stream: PageStream | None = None
     drawn: DrawnRows | None = None
     codes_to_come: bool = False
+
+    #: Whether pages lie column by column outside the device.
+    by_column: ClassVar[bool] = False
 
     @property
     def page_rows(self) -> list[tuple[int, int]]:
@@ -189,7 +202,7 @@ class RowsInTurn(FitRows):
         """Return the same actions; launches of no page run behind those of pages before them."""
         if self.stream is None:
             return list(actions)
-        stream, of_pages = self.stream, (QueuePage, RunPass)
+        stream, of_pages = self.stream, (QueuePage, RunPass, ColumnsTaken)
         return [a if isinstance(a, of_pages) else LaunchAfter(stream, a) for a in actions]
 
     # -- lists of rows -----------------------------------------------------------------------
@@ -299,6 +312,10 @@ class RowsInTurn(FitRows):
         own = {name: (shape.of(n_rows), dtype) for name, (shape, dtype) in self.row_arrays.items()}
         return MemoryPlan({CODES: self._codes_of(n_rows), **own})
 
+    def while_made(self, n_rows: int) -> MemoryPlan:
+        """Return what making a page of so many rows takes, beyond what it takes in training."""
+        return MemoryPlan()
+
     def on_device(self, n_rows: int) -> MemoryPlan:
         """Return those of them that lie in a slot; others stay in the host's memory."""
         found, schedule = self.in_page(n_rows), self.schedule
@@ -306,8 +323,9 @@ class RowsInTurn(FitRows):
             found.arrays = {} if schedule.codes_stay else {CODES: found.arrays[CODES]}
         return found
 
-    def take_turns(self, stored: StoredPages) -> None:
+    def take_turns(self, stored: KeptPages) -> None:
         """Make room for the codes of some pages at a time; their arrays come with ``allocate``."""
+        assert isinstance(stored, StoredPages)
         layout, device = self.features.layout, self.arena.device
         if self.schedule.in_place and can_map(stored):
             coalesced = device.caps.coalesces_reads

@@ -32,6 +32,8 @@ U8 = npt.NDArray[np.uint8]
 class StreamInPlace(PageStream):
     """Runs the launches of pages whose arrays of rows stay; as `PageStream`."""
 
+    stored: StoredPages
+
     def __init__(self, device: Device, stored: StoredPages) -> None:
         super().__init__(device, stored)
         coalesced = device.caps.coalesces_reads

@@ -73,24 +73,30 @@ def gathers_columns(facts: FitFacts) -> bool:
     """Whether trees that grow by steps gather the codes of the columns that they draw.
 
     That is for dense codes of one page, where the trees of a round together gather no more columns
-    than there are. All members of a team do, or none: they add up histograms of the same columns.
-    The trees are the same.
+    than there are, and for pages that bring no other columns. All members of a team do, or none:
+    they add up histograms of the same columns. The trees are the same.
     """
-    params, pages, caps = facts.parameters, facts.pages, facts.device
+    pages, caps = facts.pages, facts.device
+    if pages.sends_columns:
+        return True
     few, agreed = facts.columns_of_tree, pages.percent_gathered
-    if caps is None or not few or pages.kind != "dense":
+    if caps is None or pages.kind != "dense" or not may_gather(facts):
         return False
     if pages.adds_histograms and agreed is None:  # of several pages of one device
         return False
-    if params.forced_splits:  # on columns that a tree may not have drawn
+    percent = percent_gathered(facts, caps) if agreed is None else agreed
+    return 100 * few * pages.most_codes <= percent * pages.n_codes
+
+
+def may_gather(facts: FitFacts) -> bool:
+    """Whether trees draw columns, and need no others."""
+    params, pages, few = facts.parameters, facts.pages, facts.columns_of_tree
+    if not few or params.forced_splits:  # on columns that a tree may not have drawn
         return False
     gathered = few * facts.n_outputs * params.num_parallel_tree
     if gathered > pages.n_features or params.is_ordered or pages.n_orders > 1:
         return False
-    if pages.has_sets or params.symmetric_trees or facts.has_vectors:
-        return False
-    percent = percent_gathered(facts, caps) if agreed is None else agreed
-    return 100 * few * pages.most_codes <= percent * pages.n_codes
+    return not (pages.has_sets or params.symmetric_trees or facts.has_vectors)
 
 
 def percent_gathered(facts: FitFacts, caps: Capabilities) -> int:

@@ -20,10 +20,13 @@ import numpy as np
 from pyopencl_gbdt.device import Launch
 from pyopencl_gbdt.device.arena import zeros
 from pyopencl_gbdt.device.base import DeviceArray
+from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.fit.nodes import Batch
+from pyopencl_gbdt.fit.page import FitPage
 from pyopencl_gbdt.fit.parts import FitParts
+from pyopencl_gbdt.fit.rows import FitRows
 from pyopencl_gbdt.growth.feature_mask import MOST_COMPARED, column_weights
-from pyopencl_gbdt.pages.page import Layout, Page
+from pyopencl_gbdt.pages.page import AnyPage, Layout, Page
 from pyopencl_gbdt.primitives.packed_codes import BlockOrder, JoinedCodes, PackedCodes
 
 
@@ -63,22 +66,33 @@ class DrawnColumns:
 def gathered_parts(parts: FitParts) -> FitParts:
     """Return the parts of a search among gathered columns; asks for the array of their codes."""
     arena, rows, nodes, features, ways = parts
-    (page,), n, width = rows.page_list, ways.facts.columns_of_tree, features.layout.most_codes
+    page, n, width = rows.page_list[0], ways.facts.columns_of_tree, features.layout.most_codes
     assert isinstance(page, Page)
     assert isinstance(page.codes, PackedCodes | JoinedCodes)
     dtype = page.codes.codes.dtype
     order = BlockOrder.of(n, dtype, coalesced=arena.device.caps.coalesces_reads)
-    runs, *others = order.shape(rows.n_rows)
-    codes = arena.array("drawn_codes", (nodes.n_trees * runs, *others), dtype, zeros)
     fullest = arena.array("drawn_fullest", (nodes.n_trees, order.row_codes), dtype)
-    nothing = DeviceArray(arena.device, (n, 0), dtype, None)
+    pages = _pages(rows, order, fullest)
     offset = np.arange(n + 1, dtype=np.uint32) * np.uint32(width)
     layout = Layout(
         np.full(n, width, np.uint32), offset, np.zeros(0, np.float32), np.zeros(n, np.uint32)
     )
     few = replace(features, layout=layout, sampled=not ways.facts.n_drawn)
-    own = Page(PackedCodes(codes, nothing, order, nodes.n_trees, fullest), 0, rows.n_rows)
-    return parts._replace(rows=replace(rows, features=few, page_list=[own]), features=few)
+    return parts._replace(rows=replace(rows, features=few, page_list=pages), features=few)
+
+
+def _pages(rows: FitRows, order: BlockOrder, fullest: DeviceArray) -> list[AnyPage]:
+    """Return the pages of the codes that trees gather, and ask for their arrays."""
+    if rows.schedule is not None:
+        from pyopencl_gbdt.fit.columns_in_turn import ColumnsInTurn
+
+        assert isinstance(rows, ColumnsInTurn)
+        return rows.gathered_pages(order, fullest)
+    runs, *others = order.shape(rows.n_rows)
+    n_trees, arena = rows.nodes.n_trees, rows.arena
+    codes = arena.array("drawn_codes", (n_trees * runs, *others), order.dtype, zeros)
+    nothing = DeviceArray(arena.device, (order.n_features, 0), order.dtype, None)
+    return [Page(PackedCodes(codes, nothing, order, n_trees, fullest), 0, rows.n_rows)]
 
 
 class GatherColumns:
@@ -98,31 +112,37 @@ class GatherColumns:
             "gather_columns", of_variant=("rows",), code=self.rows.codes.code_type
         )
 
-    @property
-    def groups(self) -> int:
+    def _groups(self, n_rows: int, codes: PackedCodes) -> int:
         """Work-groups of a tree: with several work-items, each has a block of some rows."""
         size, variant = self.program.wg_size, self.ways.variant("gather_columns")
         if size == 1:
             return self.rows.row_groups
-        codes = self.gathered.codes
-        assert isinstance(codes, PackedCodes)
-        return -(-self.rows.n_rows // (variant.params["rows"] * size)) * codes.order.n_used
+        return -(-n_rows // (variant.params["rows"] * size)) * codes.order.n_used
 
-    def launches(self, batch: Batch) -> list[Launch]:
-        """Return the launches that list the columns of some trees and gather them."""
-        source, to = self.rows.codes, self.gathered.codes
+    def launches(self, batch: Batch) -> list[Action]:
+        """Return the actions that list the columns of some trees and gather them."""
+        pages = zip(self.rows.pages, self.gathered.pages, strict=True)
+        draw, gathers = self.drawn.draw(batch), [[self._page(batch, *page)] for page in pages]
+        if self.rows.stream is not None:
+            from pyopencl_gbdt.growth.sent_columns import TakeColumns
+
+            drawn = self.drawn.arena["drawn_columns"]
+            return [TakeColumns(self.rows, draw, drawn, gathers, batch.size)]
+        return [draw, *(launch for own in gathers for launch in own)]
+
+    def _page(self, batch: Batch, page: FitPage, gathered: FitPage) -> Launch:
+        source, to = page.codes, gathered.codes
         assert isinstance(to, PackedCodes)
         if isinstance(source, JoinedCodes):
             columns = {"by_feature": source.codes, "digits": source.digits}
         else:
             assert isinstance(source, PackedCodes)
             columns = {"by_feature": source.by_feature}
-        gather = self.program.bind(
-            "gather_columns", (self.groups, batch.size), n_rows=self.rows.n_rows,
+        return self.program.bind(
+            "gather_columns", (self._groups(page.n_rows, to), batch.size), n_rows=page.n_rows,
             n_drawn=self.drawn.n_drawn, block_features=to.block_features,
             copy_codes=np.uint64(to.copy_codes),
             row_codes=to.order.row_codes, columns=self.drawn.arena["drawn_columns"],
             **columns, **to.block_arguments(),
             **self.drawn.arena.arguments("fullest", "drawn_fullest"),
         )  # fmt: skip
-        return [self.drawn.draw(batch), gather]

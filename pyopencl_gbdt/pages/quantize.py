@@ -335,7 +335,7 @@ class Quantizer:
             for page in pages:
                 self.encode_piece(page, start, rows, piece, tables)
         for page in pages:
-            self._transpose(page)
+            self.transpose(page)
         device.finish()
         return pages
 
@@ -353,7 +353,7 @@ class Quantizer:
                 few = min(most, start + rows - first)
                 piece = Page(codes.first_rows(few), first, few)
                 self.encode_piece(piece, start, rows, values, tables)
-                self._transpose(piece)
+                self.transpose(piece)
                 joiner.join(piece, page)
         device.finish()
         return page
@@ -380,7 +380,7 @@ class Quantizer:
             **codes.row_arguments(), **both,
         )  # fmt: skip
 
-    def _transpose(self, page: Page) -> None:
+    def transpose(self, page: Page) -> None:
         """Copy a page's codes by row to codes by feature, where ``encode`` does not write both."""
         codes = page.codes
         assert isinstance(codes, PackedCodes)

@@ -9,7 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.device import Device
+from pyopencl_gbdt.device import Device, DeviceArray
 from pyopencl_gbdt.dtypes import code_dtype
 from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.pages.cuts import search_tables
@@ -22,8 +22,7 @@ U8 = npt.NDArray[np.uint8]
 Bounds = Sequence[tuple[int, int]]
 
 
-@runtime_checkable
-class StoredPages(Protocol):
+class KeptPages(Protocol):
     """Quantised rows outside the device, in pages of consecutive rows.
 
     Attributes
@@ -36,6 +35,14 @@ class StoredPages(Protocol):
 
     layout: Layout
     bounds: Bounds
+
+    def close(self) -> None:
+        """Free the pages; they cannot be loaded afterwards."""
+
+
+@runtime_checkable
+class StoredPages(KeptPages, Protocol):
+    """Pages whose codes lie by row."""
 
     def load(self, index: int, into: U8) -> None:
         """Copy a page's codes by row, as ``PackedCodes.codes`` has them.
@@ -52,9 +59,6 @@ class StoredPages(Protocol):
         DataError
             If the page cannot be read whole.
         """
-
-    def close(self) -> None:
-        """Free the pages; they cannot be loaded afterwards."""
 
 
 @runtime_checkable
@@ -124,6 +128,34 @@ class HostPages:
         self._pages = []
 
 
+class HostColumns:
+    """Pages in the host's memory, column by column: `KeptPages`.
+
+    Parameters
+    ----------
+    layout : Layout
+        Of codes of a byte.
+    bounds : sequence of (int, int)
+        First row and number of rows of every page.
+    pages : sequence of uint8 array
+        The codes of every page, feature after feature.
+    """
+
+    def __init__(self, layout: Layout, bounds: Bounds, pages: Sequence[U8]) -> None:
+        self.layout = layout
+        self.bounds: Bounds = list(bounds)
+        self._pages = list(pages)
+
+    def columns(self, index: int, first: int, end: int) -> U8:
+        """Return a page's codes of the features ``first`` to ``end - 1``; not to be changed."""
+        n_rows = self.bounds[index][1]
+        return self._pages[index][first * n_rows : end * n_rows]
+
+    def close(self) -> None:
+        """Free the pages."""
+        self._pages = []
+
+
 @dataclass
 class PagesOnPaper:
     """Pages that would lie in files: nothing is written, and nothing is loaded."""
@@ -139,6 +171,11 @@ class PagesOnPaper:
 
     def close(self) -> None:
         """Free nothing."""
+
+
+def encoded_columns(quantizer: Quantizer, layout: Layout, bounds: Bounds) -> HostColumns:
+    """Encode values to pages in the host's memory, column by column; see ``encoded_pages``."""
+    return HostColumns(layout, bounds, _encode(quantizer, layout, bounds, None, by_column=True))
 
 
 def encoded_pages(
@@ -172,8 +209,9 @@ def encoded_pages(
 
 
 def _encode(
-    quantizer: Quantizer, layout: Layout, bounds: Bounds, store: PageStore | None
-) -> list[U8]:
+    quantizer: Quantizer, layout: Layout, bounds: Bounds, store: PageStore | None, *,
+    by_column: bool = False,
+) -> list[U8]:  # fmt: skip
     device = quantizer.device
     dtype, most = code_dtype(layout.most_codes), max(n_rows for _, n_rows in bounds)
     tables = device.upload(search_tables(layout))
@@ -188,8 +226,11 @@ def _encode(
             quantizer.encode_piece(Page(codes, first, n_rows), start, rows, piece, tables)
             if start + rows < first + n_rows:
                 break  # the page has rows of the next piece, too
-            if store is None or buffer is None:
-                kept.append(_read(device, codes))
+            if by_column:
+                quantizer.transpose(Page(codes, first, n_rows))
+                kept.append(_read(device, codes.by_feature))
+            elif store is None or buffer is None:
+                kept.append(_read(device, codes.codes))
             else:
                 device.read_into(codes.codes, buffer[: codes.codes.nbytes])
                 store.add(index, buffer[: codes.codes.nbytes])
@@ -215,8 +256,8 @@ def first_rows(codes: PackedCodes, n_rows: int) -> PackedCodes:
     )
 
 
-def _read(device: Device, codes: PackedCodes) -> U8:
+def _read(device: Device, codes: DeviceArray) -> U8:
     """Return a page's bytes in memory from which the device copies fast."""
-    host = device.pinned(codes.codes.nbytes)
-    device.read_into(codes.codes, host)
+    host = device.pinned(codes.nbytes)
+    device.read_into(codes, host)
     return host

@@ -155,6 +155,8 @@ class PageFacts:
         team agreed; 0 where one has several pages. None: as the device's variant says.
     gathers : bool
         Whether trees grow on drawn rows that were gathered, see ``fit.rows_in_turn``.
+    sends_columns : bool
+        Whether pages that take turns bring the columns alone that trees draw.
     most_picks : int
         Most leaves of a tree that a step may split; 0 is as many as suit the device.
     """
@@ -176,6 +178,7 @@ class PageFacts:
     adds_histograms: bool = False
     percent_gathered: int | None = None
     gathers: bool = False
+    sends_columns: bool = False
     most_picks: int = 0
 
 

@@ -17,6 +17,7 @@ from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.device.arena import MemoryPlan
 from pyopencl_gbdt.device.team.messages import FitsDevice, IsQuantized
 from pyopencl_gbdt.errors import MemoryPlanError
+from pyopencl_gbdt.fit import rows_in_turn
 from pyopencl_gbdt.fit.choose_turns import choose_turns
 from pyopencl_gbdt.fit.features import FitFeatures
 from pyopencl_gbdt.fit.nodes import TreeSizes
@@ -31,13 +32,7 @@ from pyopencl_gbdt.fit.parts import (
     on_paper,
 )
 from pyopencl_gbdt.fit.rows import FitRows
-from pyopencl_gbdt.fit.rows_in_turn import (
-    DrawnRows,
-    RowsInTurn,
-    copied_share,
-    gathers_rows,
-    passes_of_codes,
-)
+from pyopencl_gbdt.fit.rows_in_turn import DrawnRows, RowsInTurn, copied_share, passes_of_codes
 from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.growth.joint_columns import exclusive_groups, may_stand_alone
 from pyopencl_gbdt.growth.policy import Policy, agreed, tree_sizes
@@ -71,7 +66,14 @@ from pyopencl_gbdt.pages.paged import (
 from pyopencl_gbdt.pages.quantize import Quantizer, joins_none
 from pyopencl_gbdt.pages.shared_cuts import encoded_part
 from pyopencl_gbdt.pages.sources import planned_codes
-from pyopencl_gbdt.pages.stored import PagesOnPaper, PageStore, StoredPages, encoded_pages
+from pyopencl_gbdt.pages.stored import (
+    KeptPages,
+    PagesOnPaper,
+    PageStore,
+    StoredPages,
+    encoded_columns,
+    encoded_pages,
+)
 from pyopencl_gbdt.pages.tiles import TileSizes
 from pyopencl_gbdt.parameters.constraints import limits_of
 from pyopencl_gbdt.parameters.facts import FitFacts, PageFacts
@@ -95,17 +97,19 @@ def _cut_layout(data: Dataset, device: Device, params: Parameters) -> Layout:
 
 
 def _stored_pages(
-    data: Dataset, device: Device, params: Parameters, layout: Layout, schedule: PageSchedule
-) -> StoredPages:
+    data: Dataset, device: Device, params: Parameters, layout: Layout, rows: RowsInTurn
+) -> KeptPages:
     """Return a data set's codes in pages that lie in the host's memory, or in ``cache_dir``."""
-    quantizer = _quantizer(data, device, params, schedule.most_rows, weighted=False)
-    folders = params.cache_folders
+    bounds, folders = rows.schedule.bounds, params.cache_folders
+    quantizer = _quantizer(data, device, params, rows.schedule.most_rows, weighted=False)
+    if rows.by_column:
+        return encoded_columns(quantizer, layout, bounds)
     store: PageStore | None = None
     if folders and not device.holds_memory:
-        store = PagesOnPaper(layout, schedule.bounds)
+        store = PagesOnPaper(layout, bounds)
     elif folders:
-        store = DiskPages(layout, schedule.bounds, folders, device.caps)
-    return encoded_pages(quantizer, layout, schedule.bounds, store)
+        store = DiskPages(layout, bounds, folders, device.caps)
+    return encoded_pages(quantizer, layout, bounds, store)
 
 
 def _quantizer(
@@ -352,7 +356,7 @@ class Placement:
         parts = self._turned(layout, None if stored is None else stored.bounds)
         rows = parts.rows
         assert isinstance(rows, RowsInTurn)
-        made = stored or _stored_pages(data, device, self.params, layout, rows.schedule)
+        made = stored or _stored_pages(data, device, self.params, layout, rows)
         data.end_reading()
         rows.take_turns(made)
         if rows.drawn is not None:
@@ -364,7 +368,9 @@ class Placement:
         parts = self._parts(layout, (), None, None, PageSchedule([(0, self.data.n_rows)], 1))
         choose_turns(parts, self._on_paper, bounds, self.n_pages, self.n_slots)
         check(self._on_paper(parts))
-        if gathers_rows(parts.rows):
+        rows = parts.rows
+        assert isinstance(rows, RowsInTurn)
+        if not rows.by_column and rows_in_turn.may_gather_rows(parts.nodes, rows.team):
             self._gather(parts, bounds)
         return parts
 

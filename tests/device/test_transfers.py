@@ -39,6 +39,18 @@ def test_copies_and_kernels_wait_for_each_other(beside):
     assert transfers.n_in == transfers.n_out == len(sent) * n
 
 
+@pytest.mark.parametrize("beside", [True, False], ids=["beside", "in turn"])
+def test_parts_lie_one_behind_the_other(beside):
+    device = open_device(TEST_DEVICE)
+    transfers = device.transfers() if beside else Transfers(device)
+    array = device.zeros(12, np.uint8)
+    host = np.arange(20, dtype=np.uint8)
+    transfers.wait(transfers.bring_parts(array, [host[3:7], host[9:10], host[12:17]], (None,)))
+    wanted = [3, 4, 5, 6, 9, 12, 13, 14, 15, 16, 0, 0]
+    np.testing.assert_array_equal(array.get(), wanted)
+    assert transfers.n_in == 10
+
+
 def test_copies_in_turn():
     """Each copy has the values of its time, whatever was written since."""
     array = open_device(TEST_DEVICE).zeros(2, np.int64)

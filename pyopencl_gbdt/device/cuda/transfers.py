@@ -20,9 +20,10 @@ class CudaTransfers(Transfers):
         with device.cuda:
             self._in, self._out = (cupy.cuda.Stream(non_blocking=True) for _ in range(2))
 
-    def _bring(self, array: DeviceArray, host: Array, after: list[Mark]) -> None:
+    def _bring(self, array: DeviceArray, host: Array, after: list[Mark], start: int) -> None:
         with self._beside(self._in, after, UPLOAD, host.nbytes):
-            array.handle.data.copy_from_host_async(host.ctypes.data, host.nbytes, self._in)
+            target = array.handle.data + start
+            target.copy_from_host_async(host.ctypes.data, host.nbytes, self._in)
 
     def _take(self, array: DeviceArray, host: Array, after: list[Mark]) -> None:
         with self._beside(self._out, after, DOWNLOAD, host.nbytes):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -80,19 +81,23 @@ class OpenCLTransfers(Transfers):
         # pyopencl waits for a copy when its event is freed, so events are kept until they are over
         self._events: deque[Any] = deque()
 
-    def _bring(self, array: DeviceArray, host: Array, after: list[Mark]) -> None:
-        self._copy(self._in, array.handle, host, after, UPLOAD, host.nbytes)
+    def _bring(self, array: DeviceArray, host: Array, after: list[Mark], start: int) -> None:
+        place = {"dst_offset": start}
+        self._copy(self._in, array.handle, host, after, UPLOAD, host.nbytes, place)
 
     def _take(self, array: DeviceArray, host: Array, after: list[Mark]) -> None:
         self._copy(self._out, host, array.handle, after, DOWNLOAD, host.nbytes)
 
     def _copy(
-        self, queue: Any, target: Any, source: Any, after: list[Mark], kind: str, nbytes: int
-    ) -> None:
+        self, queue: Any, target: Any, source: Any, after: list[Mark], kind: str, nbytes: int,
+        place: Mapping[str, int] = MappingProxyType({}),
+    ) -> None:  # fmt: skip
         while self._events and self._events[0].command_execution_status == _DONE:
             self._events.popleft()
         with Guard(self.device, "copying pages"):
-            event = cl.enqueue_copy(queue, target, source, is_blocking=False, wait_for=after)
+            event = cl.enqueue_copy(
+                queue, target, source, is_blocking=False, wait_for=after, **place
+            )
             queue.flush()
         self._events.append(event)
         self._last[kind] = event
