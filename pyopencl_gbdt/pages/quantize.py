@@ -28,6 +28,7 @@ from pyopencl_gbdt.pages.sources import (
     source_of,
 )
 from pyopencl_gbdt.pages.summary_cuts import summary_cuts
+from pyopencl_gbdt.pages.together import cut_together
 from pyopencl_gbdt.primitives.checks import run
 from pyopencl_gbdt.primitives.packed_codes import BlockOrder, PackedCodes, empty_codes
 from pyopencl_gbdt.primitives.radix_sort import RadixSort
@@ -149,7 +150,7 @@ class Quantizer:
         if key not in known:
             known[key] = plan_set_up(device, *sizes, **ways)
         self.plan: SetUp = known[key]
-        self._values, self.exact, self.rule, self._expects_few = values, exact, rule, code_bytes > 0
+        self.values, self.exact, self.rule, self._expects_few = values, exact, rule, code_bytes > 0
         self._programs: dict[str, tuple[Program, int]] = {}
         self._check_memory()
         self.weights = device.empty(1, np.float32) if weight is None else device.upload(weight)
@@ -157,7 +158,7 @@ class Quantizer:
     @cached_property
     def source(self) -> ValueSource:
         """Where the values are read."""
-        return source_of(self.device, self._values, self.plan.piece_rows)
+        return source_of(self.device, self.values, self.plan.piece_rows)
 
     @property
     def n_passes(self) -> int:
@@ -217,7 +218,7 @@ class Quantizer:
         for first, n_rows, piece in self.pieces_of_values():
             yield first, n_rows, {"values": piece}
 
-    def _program(self, code: str = "u8") -> tuple[Program, int]:
+    def program(self, code: str = "u8") -> tuple[Program, int]:
         """Return the program, and the number of elements that a work-item encodes."""
         if code not in self._programs:
             variant, program = build_variant_program(
@@ -234,6 +235,8 @@ class Quantizer:
             return summary_cuts(
                 self.device, blocks, self.weight, shape, self.cut, self.max_bin, self.rule
             )
+        if (together := cut_together(self)) is not None:
+            return together
         device, n, block = self.device, self.n_rows, self.plan.block
         keys = device.empty((block, n), VALUE, "sorted values")
         few = (self.plan.batch, n) if self.weighted else (1, 1)
@@ -242,7 +245,7 @@ class Quantizer:
         value_dtype = np.uint32 if self.weighted else None
         sort = RadixSort(device, n, np.float32, value_dtype, columns=self.plan.batch)
         numbering, summing = self._running_weight(ids, running)
-        program, _ = self._program()
+        program, _ = self.program()
         counted = n if self.weight is None else int(np.count_nonzero(self.weight))
         features = device.upload(self.cut if self.cut.size else np.zeros(1, np.uint32))
         parts = [np.zeros((0, found_words(self.max_bin)), np.uint32)]
@@ -277,7 +280,7 @@ class Quantizer:
             parts.append(found.get()[:columns])
         found_of_all = np.zeros((self.n_features, found_words(self.max_bin)), np.uint32)
         found_of_all[self.cut] = np.concatenate(parts)
-        return self._read(found_of_all, counted)
+        return self.read(found_of_all, counted)
 
     def _running_weight(
         self, ids: DeviceArray, running: DeviceArray
@@ -294,13 +297,13 @@ class Quantizer:
         # exact for integer weights, and their sum stays below 2^61
         power = 61 - top - n.bit_length()
         groups = (self.device.caps.row_groups(n), batch)
-        program, _ = self._program()
+        program, _ = self.program()
         number = program.bind("number", groups, n, ids)
         gather = program.bind("gather", groups, n, power, ids, self.weights, running)
         scan = Scan(self.device, batch * n, np.int64, inclusive=True)
         return [number], [gather, *scan.bind(running, running)]
 
-    def _read(self, found: U32, counted: int) -> Cuts:
+    def read(self, found: U32, counted: int) -> Cuts:
         """Return the cut points from the arrays that the kernel `cuts` wrote."""
         n_bins, present, fullest = found[:, :3].T
         sides = np.ascontiguousarray(found[:, 3:]).view(np.float32)
@@ -367,7 +370,7 @@ class Quantizer:
             return
         codes = page.codes
         assert isinstance(codes, PackedCodes)
-        program, items = self._program(codes.code_type)
+        program, items = self.program(codes.code_type)
         order = codes.order
         per_row = order.n_blocks * order.block_codes
         alone = program.wg_size == 1  # then a work-item encodes rows, else single codes
@@ -384,7 +387,7 @@ class Quantizer:
         """Copy a page's codes by row to codes by feature, where ``encode`` does not write both."""
         codes = page.codes
         assert isinstance(codes, PackedCodes)
-        order, (program, items) = codes.order, self._program(codes.code_type)
+        order, (program, items) = codes.order, self.program(codes.code_type)
         if program.wg_size == 1:
             return
         program.launch(

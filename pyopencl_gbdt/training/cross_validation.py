@@ -157,11 +157,11 @@ def cv(
     everyone = CallbackList(listed)
     n_planned = whole.params.n_estimators
     everyone.check(Plan(n_planned, {name: list(whole.metrics) for name in ("train", "test")}, None))
-    tasks = []
+    tasks, like = [], whole if fpreproc is None else None
     for train_rows, test_rows in rows:
         fold = _prepared(fpreproc, data.slice(train_rows), data.slice(test_rows), params)
         own, evals, given = fold[0], [(fold[0], "train"), (fold[1], "test")], fold[2]
-        tasks.append(prepare(given, own, evals, chosen, None, custom_metric))
+        tasks.append(prepare(given, own, evals, chosen, None, custom_metric, like=like))
         if list(tasks[-1].metrics) != list(whole.metrics):
             raise ParameterError(
                 f"fpreproc: a fold has the metrics {list(tasks[-1].metrics)}: expected "

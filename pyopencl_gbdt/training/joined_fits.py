@@ -20,6 +20,7 @@ from pyopencl_gbdt.device.run_ahead import Pace
 from pyopencl_gbdt.device.transfers import CopiesInTurn, PartOfCopy, copy_launch
 from pyopencl_gbdt.growth.round_kernels import RoundKernels
 from pyopencl_gbdt.metrics.rows import N_WORDS
+from pyopencl_gbdt.pages.together import tell_matrices
 from pyopencl_gbdt.training.alike_fits import steps_between
 from pyopencl_gbdt.training.concurrent_fits import EnqueuedRounds, way
 from pyopencl_gbdt.training.running_task import RunningTask, Task
@@ -65,6 +66,7 @@ class Joining:
             self._first = device
             if len(self._tasks) > 1 and joins(device, self._tasks):
                 self._room = Room(len(self._tasks))
+                tell_matrices(self._room.shared, [task.data.features for task in self._tasks])
                 device.room = self._room.job()
         elif self._room is not None and self._first.process_key == device.process_key:
             device.share_queue(self._first)

@@ -168,6 +168,7 @@ def prepare(
     *,
     is_part: bool = False,
     profile: bool = False,
+    like: Task | None = None,
 ) -> Task:
     """Check the arguments of a training; return the task.
 
@@ -187,6 +188,8 @@ def prepare(
         Whether other processes have further rows: the base score is then left to be computed.
     profile : bool, default False
         Whether kernels are to be measured.
+    like : Task or None
+        A task of the same ``params``, which are not read again.
 
     Raises
     ------
@@ -204,7 +207,7 @@ def prepare(
     own = custom_objective(given.get("objective"))
     if own is not None:
         given["objective"] = CUSTOM
-    p = Parameters.from_dict(given)
+    p = asked = (like and like.asked) or Parameters.from_dict(given)
     if own is None and p.objective == CUSTOM:
         raise ParameterError("objective='custom': expected the loss itself; give its callable")
     objective = get_objective(p.objective, p) if own is None else own
@@ -249,7 +252,7 @@ def prepare(
     for rows, _ in evals:
         check_ranked(metrics, rows)
     by_codes = is_part or data.batches is not None or facts.has_vectors
-    return Task(p, objective, data, evals, metrics, start, by_codes=by_codes)
+    return Task(p, objective, data, evals, metrics, start, by_codes=by_codes, asked=asked)
 
 
 def _warn(asked_page: str, p: Parameters, facts: FitFacts, data: Dataset) -> None:

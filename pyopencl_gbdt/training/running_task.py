@@ -69,6 +69,8 @@ class Task:
     whole : Dataset or None
         All rows, where ``data`` are a member's part of them; member 0 of a team evaluates them if
         they are among ``evals``.
+    asked : Parameters or None
+        The parameters as they were given, which do not depend on the data.
     """
 
     params: Parameters
@@ -83,6 +85,7 @@ class Task:
     by_codes: bool = False
     whole: Dataset | None = None
     first_round: int | None = None
+    asked: Parameters | None = None
 
     @property
     def trained_params(self) -> Parameters:

@@ -107,12 +107,13 @@ def check_bytes(changed, monkeypatch):
     def trained(rows, way=""):
         """Return the model files and histories of fits of these rows, after 5 rounds."""
         with ExitStack() as stack:
-            fits, opened = [], (Joining(parts) if way == "one queue" else None)
+            tasks = []
             for some in rows:
                 own, test = Dataset(X[some], Y[some]), Dataset(X[~some], Y[~some])
                 evals = [(own, "train"), (test, "test")]
-                task = prepare(given, own, evals, None, None, custom)
-                fits.append(stack.enter_context(opened_fit(task, opened=opened)))
+                tasks.append(prepare(given, own, evals, None, None, custom))
+            opened = Joining(tasks) if way == "one queue" else None
+            fits = [stack.enter_context(opened_fit(task, opened=opened)) for task in tasks]
             if way:
                 together = enqueued_together(fits)
                 assert len(together) == (1 if way == "one queue" else len(fits))
