@@ -106,13 +106,10 @@ class _Step:
             words.append(begin)
             moves.append(known[1])
             wholes.append(id(whole))
-        every = [
-            word + fit * move
-            for fit in range(n_fits)
-            for word, move in zip(words, moves, strict=True)
-        ]
+        every = np.array(words, np.uint64) + np.outer(np.arange(n_fits), moves).astype(np.uint64)
         keys = [(whole,) for whole in wholes]
-        return cls([one], n_fits, _first_ones(keys), [True] * len(keys), every)
+        own = every.ravel().tolist()
+        return cls([one], n_fits, _first_ones(keys), [True] * len(keys), own)
 
     @property
     def program(self) -> Program:

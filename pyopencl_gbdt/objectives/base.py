@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -94,7 +95,7 @@ class Objective(ABC):
         """
         raise NotImplementedError(f"{self.name}: write derivatives, or gradient if it is given")
 
-    @property
+    @cached_property
     def kernel(self) -> str:
         """Kernel statements that set ``g`` and ``h`` (float32) from ``margin`` and ``label``.
 

@@ -235,8 +235,9 @@ class Quantizer:
             return summary_cuts(
                 self.device, blocks, self.weight, shape, self.cut, self.max_bin, self.rule
             )
-        if (together := cut_together(self)) is not None:
-            return together
+        if (found_together := cut_together(self)) is not None:
+            cuts, self.source = found_together
+            return cuts
         device, n, block = self.device, self.n_rows, self.plan.block
         keys = device.empty((block, n), VALUE, "sorted values")
         few = (self.plan.batch, n) if self.weighted else (1, 1)

@@ -10,27 +10,45 @@ A column is sorted and cut by itself, so its cut points are those that its job a
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.device import Device, DeviceArray
+from pyopencl_gbdt.device import Device, DeviceArray, Program
 from pyopencl_gbdt.device.base import MOST_Y
 from pyopencl_gbdt.device.room import shared
 from pyopencl_gbdt.dtypes import SUM, VALUE
-from pyopencl_gbdt.pages.budget import BATCH_BYTES, found_words
-from pyopencl_gbdt.pages.cuts import Cuts
-from pyopencl_gbdt.pages.sources import DeviceValues
+from pyopencl_gbdt.pages.budget import BATCH_BYTES, SetUp, found_words
+from pyopencl_gbdt.pages.cuts import CutRule, Cuts
+from pyopencl_gbdt.pages.sources import DeviceValues, Values, ValueSource
 from pyopencl_gbdt.primitives.checks import run
 from pyopencl_gbdt.primitives.radix_sort import RadixSort
-
-if TYPE_CHECKING:
-    from pyopencl_gbdt.pages.quantize import Quantizer
 
 _KEY = "matrices of all jobs"
 #: Values, sorted columns and the sort's scratch take at most this share of the free memory.
 _MOST_OF_FREE = 0.25
+
+
+class Cutter(Protocol):
+    """A job's ``Quantizer``."""
+
+    device: Device
+    values: Values
+    weights: DeviceArray
+    cut: npt.NDArray[np.uint32]
+    plan: SetUp
+    rule: CutRule
+    weighted: bool
+    n_rows: int
+    n_features: int
+    max_bin: int
+
+    def program(self, code: str = "u8") -> tuple[Program, int]:
+        """Return the program of its kernels."""
+
+    def read(self, found: npt.NDArray[np.uint32], counted: int) -> Cuts:
+        """Return cut points that a kernel wrote."""
 
 
 class MatricesOfJobs:
@@ -49,8 +67,8 @@ class MatricesOfJobs:
         self._cuts: list[Cuts] = []
         self._values: dict[int, DeviceArray] = {}
 
-    def cuts(self, own: Quantizer) -> Cuts | None:
-        """Return the cut points of a job's matrix, and have it encoded from where it lies now.
+    def cuts(self, own: Cutter) -> tuple[Cuts, ValueSource] | None:
+        """Return the cut points of a job's matrix, and where it lies now, to be encoded.
 
         None: the job cuts its columns alone.
         """
@@ -62,10 +80,9 @@ class MatricesOfJobs:
             self._how, self._cuts = how, self._cut(own)
         if how != self._how or number not in self._values:
             return None
-        own.source = DeviceValues(self._values.pop(number))
-        return self._cuts[number]
+        return self._cuts[number], DeviceValues(self._values.pop(number))
 
-    def _fit(self, own: Quantizer) -> bool:
+    def _fit(self, own: Cutter) -> bool:
         """Tell whether the columns of all jobs are sorted at a time."""
         n_columns = len(self._matrices) * own.n_features
         n_bytes, plan = n_columns * own.n_rows * VALUE.itemsize, own.plan
@@ -75,7 +92,7 @@ class MatricesOfJobs:
         fits = n_bytes <= BATCH_BYTES and 3 * n_bytes <= _MOST_OF_FREE * free
         return whole and n_columns <= MOST_Y and fits
 
-    def _cut(self, own: Quantizer) -> list[Cuts]:
+    def _cut(self, own: Cutter) -> list[Cuts]:
         device, n, n_features = own.device, own.n_rows, own.n_features
         n_columns = len(self._matrices) * n_features
         keys = device.empty((n_columns, n), VALUE, "sorted values of all jobs")
@@ -119,7 +136,7 @@ def tell_matrices(known: dict[Hashable, Any], matrices: Sequence[object]) -> Non
         known[_KEY] = MatricesOfJobs(arrays)
 
 
-def cut_together(own: Quantizer) -> Cuts | None:
-    """Return the cut points of a job's matrix, if they are found with others'; else None."""
+def cut_together(own: Cutter) -> tuple[Cuts, ValueSource] | None:
+    """Return as ``MatricesOfJobs.cuts``; None for a job alone, too."""
     matrices: MatricesOfJobs | None = shared(own.device).get(_KEY)
     return None if matrices is None else matrices.cuts(own)

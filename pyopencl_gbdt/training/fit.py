@@ -131,6 +131,8 @@ class Fit(FinishedRounds):
         self.evaluation: list[EvaluationSet] = []
         self.rates: list[float] = []  # the learning rate of every round so far
         self.learning_rate = params.learning_rate
+        self.reads_last_trees = True
+        """Whether the last round's trees are read before somebody asks; for folds nobody may."""
         left_out = self.kernels.recipe.left_out
         self.tally = None if device.profiler is None else _tally(self.parts, left_out)
         self._begin()
@@ -202,6 +204,8 @@ class Fit(FinishedRounds):
 
     def begin_round(self) -> int:
         """Enqueue what comes before a round's trees; return the round's number."""
+        if self.grown.is_full:
+            self._read_block()
         if len(self.rates) == self._rounds:  # else the round is trained again
             self.rates.append(self.learning_rate)
         number, rate = self.parts.nodes.first_round + self._rounds, self.rates[self._rounds]
@@ -227,7 +231,8 @@ class Fit(FinishedRounds):
         self._rounds += 1
         pace.round_enqueued()
         self.statistics.end_round(number, self.finished_trees, self._last_rows)
-        if self.grown.is_full:
+        is_last = self._rounds == self.parts.nodes.params.n_estimators
+        if self.grown.is_full and (self.reads_last_trees or not is_last):
             self._read_block()
 
     def variants(self) -> dict[str, str]:

@@ -18,6 +18,7 @@ from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.device.room import Room
 from pyopencl_gbdt.device.run_ahead import Pace
 from pyopencl_gbdt.device.transfers import CopiesInTurn, PartOfCopy, copy_launch
+from pyopencl_gbdt.growth.boosting import PlainBoosting
 from pyopencl_gbdt.growth.round_kernels import RoundKernels
 from pyopencl_gbdt.metrics.rows import N_WORDS
 from pyopencl_gbdt.pages.together import tell_matrices
@@ -109,12 +110,19 @@ class JoinedFits:
         self._pace = _NoPace(fits[0].device)
         self._is_counted = True
         self._n_taken_early = 0
+        if self._is_plain:
+            for task in fits:
+                task.fit.reads_last_trees = False
 
     @property
     def _joins(self) -> bool:
         # nobody waits for the high words of a first round whose metrics nobody reads
         settles = all(task.is_watched or task.fit.rates for task in self._tasks)
         return settles and all(task.fit.joins for task in self._tasks)
+
+    @property
+    def _is_plain(self) -> bool:
+        return all(isinstance(fit.fit.kernels.boosting, PlainBoosting) for fit in self._tasks)
 
     @property
     def runs_ahead(self) -> bool:
@@ -214,6 +222,8 @@ class JoinedFits:
         self._bound, rows = [fit.kernels for fit in fits], fits[0].parts.rows
         for task in self._tasks:
             task.device.send()  # not while CUDA records launches
+        if self.runs_ahead and self._is_plain:  # then nothing comes between them
+            trees, metrics = [*trees, *metrics], []
         self._trees = rows.joined(trees)
         self._metrics = [*self._tasks[0].device.together(metrics), results]
         self._results = results

@@ -115,6 +115,15 @@ def test_fits_that_differ(other, monkeypatch):
         assert [len(fit.fit.finished_trees()) for fit in fits] == [2, 2, 2]
 
 
+def test_trees_that_nobody_asks_for_are_not_read(monkeypatch):
+    """Folds have metrics alone; trees of the last rounds are read when somebody asks."""
+    with ExitStack() as stack:
+        fits = opened(stack, monkeypatch, {"n_estimators": 3})
+        ConcurrentFits(enqueued_together(fits)).run(3)
+        assert [fit.fit.grown.n_waiting for fit in fits] == [3, 3, 3]
+        assert [len(fit.fit.finished_trees()) for fit in fits] == [3, 3, 3]
+
+
 @pytest.mark.thorough  # builds the kernels of GPUs for several fits
 def test_the_first_fit_alone_binds_launches(monkeypatch):
     monkeypatch.setenv("PYOPENCL_GBDT_PRETEND", "gpu")
