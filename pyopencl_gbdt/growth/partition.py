@@ -19,6 +19,8 @@ from pyopencl_gbdt.growth.symmetric_sets import LevelSets
 
 #: Number of rows ahead for which a CPU's kernel prefetches codes.
 _AHEAD = 48
+#: Pieces of a node's histogram that work-groups clear, as in ``partition.cl.mako``.
+_PIECES = 32
 
 
 def row_lists(rows: FitRows, nodes: Nodes) -> None:
@@ -81,9 +83,17 @@ class PartitionByCodes:
         row_lists(self.rows, self.nodes)
         sets = LevelSets if self.nodes.orders_levels_once else CategorySets
         self.sets = sets(parts) if self.features.has_categories else None
-        self.groups = min(
-            _most_tasks(self.rows, self.nodes, self.ways), 16 * arena.device.caps.compute_units
-        )
+
+    def _groups(self, step: int, cells: int) -> int:
+        """Return the work-groups that move the rows of a step, and clear so many sums of nodes.
+
+        In small fits each piece that may be cleared has a group of its own, where few would clear
+        one after the other. H100, CUDA, 10 k x 20, depth 6: a round takes 0.91 of the time.
+        """
+        groups = _most_tasks(self.rows, self.nodes, self.ways)
+        if cells and self.program.wg_size > 1:
+            groups = max(groups, _PIECES * self.nodes.level_capacity(step))
+        return min(groups, 16 * self.arena.device.caps.compute_units)
 
     def begin(self, batch: Batch) -> list[Action]:
         """Return nothing: roots have all rows in order, or a list of those that were drawn."""
@@ -119,16 +129,16 @@ class PartitionByCodes:
         return [*sets, *moved]
 
     def _page(self, depth: int, batch: Batch, page: FitPage, *, clears: bool) -> Launch:
-        part = page.part
+        part, cells = page.part, self.rows.cells_to_clear if clears else 0
         least_cleared = 0
         if (
             not self.rows.adds_histograms
         ):  # a histogram of one task is cleared by its own work-group
             least_cleared = self.ways.variant("histogram").params["chunk"] + 1
         return self.program.bind(
-            "move", self.groups, depth=depth, n_rows=part.n_rows, first_row=page.first_row,
-            n_trees=batch.size, fixed_slot=self.nodes.fixed_slot(depth + 1),
-            slot_cells=self.rows.cells_to_clear if clears else 0,
+            "move", self._groups(depth, cells), depth=depth, n_rows=part.n_rows,
+            first_row=page.first_row, n_trees=batch.size,
+            fixed_slot=self.nodes.fixed_slot(depth + 1), slot_cells=cells,
             least_cleared=least_cleared, task_begin=page["row_task_begin"], picks=page["picked"],
             **page.codes.column_arguments(), **page.arguments("levels", "nodes"),
             **self.features.moved_sets(self.arena),

@@ -106,7 +106,7 @@ def test_the_model_is_that_of_other_sizes(case, monkeypatch):
     assert trained(case, "on", monkeypatch) == (large, "local_atomic")
 
 
-def test_no_group_has_nothing_to_do(monkeypatch):
+def test_groups_of_a_small_fit(monkeypatch):
     """700 rows are three tasks; those of the next level are of 350 rows, and of a node."""
     monkeypatch.setenv(SMALL_FITS, "on")
     data, params = CASES["logistic"]
@@ -115,5 +115,11 @@ def test_no_group_has_nothing_to_do(monkeypatch):
     monkeypatch.setattr(device, "caps", replace(device.caps, compute_units=8))
     fit = Fit(device, found, get_objective(found.objective, found), data, 0.0)
     (actions,) = fit.kernels.batches(joined=False)
-    grids = [bound_kernel(one).grid[:2] for one in actions if one.name == "histogram"]
-    assert grids == [(3, 3), (3, 2)]  # six columns, two a group
+    grids = [(one.name, bound_kernel(one).grid[:2]) for one in actions]
+    assert [grid for name, grid in grids if name == "histogram"] == [(3, 3), (3, 2)]  # 2 columns
+    (moving,) = (grid for name, grid in grids if name.startswith("move"))
+    assert moving == (32, 1)  # pieces of the root's smaller child; they are cleared side by side
+    few = fit.kernels.grower.partition
+    assert few._groups(0, 0) == 2
+    assert few._groups(1, 1) == 64
+    assert few._groups(9, 1) == 16 * 8
