@@ -118,7 +118,7 @@ def test_a_task_adds_to_its_own_cells_alone(monkeypatch):
 
 @pytest.mark.thorough
 @pytest.mark.few(1)
-@pytest.mark.parametrize("rows", [30, 1, 1000])
+@pytest.mark.parametrize("rows", [pytest.param(30, marks=pytest.mark.exhaustive), 1, 1000])
 def test_any_numbers_of_rows_grow_the_same(expected, monkeypatch, rows):
     """Of a chunk, of few ones, of those that are copied together, and that several groups add."""
     for name in ("FEW_ROWS", "_CHUNK", "_STAGED", "_ADDED_ROWS"):
