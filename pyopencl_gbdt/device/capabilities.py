@@ -64,6 +64,8 @@ class Capabilities:
     prefetches: bool = False
     """Whether prefetch instructions compile and make kernels faster. Set only for CPU runtimes with
     which this was measured."""
+    command_buffers: bool = False
+    """Whether the driver of a GPU enqueues recorded kernels by one call (OpenCL)."""
     tested_driver: bool = False
     """Whether the library's tests run on the driver. Devices of others are measured before their
     first use, see ``measured_facts``."""

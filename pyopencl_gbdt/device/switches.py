@@ -6,6 +6,7 @@ import os
 
 from pyopencl_gbdt.errors import ParameterError
 
+COMMAND_BUFFERS = "PYOPENCL_GBDT_COMMAND_BUFFERS"
 JOINT_CODES = "PYOPENCL_GBDT_JOINT_CODES"
 LAST_GROUP = "PYOPENCL_GBDT_LAST_GROUP"
 PACKED_ARGUMENTS = "PYOPENCL_GBDT_PACKED_ARGUMENTS"
@@ -13,6 +14,7 @@ SENT_COLUMNS = "PYOPENCL_GBDT_SENT_COLUMNS"
 SMALL_FITS = "PYOPENCL_GBDT_SMALL_FITS"
 #: Words beside "auto", by which the rule decides.
 _WORDS = {
+    COMMAND_BUFFERS: ("on", "off"),
     JOINT_CODES: ("on", "alone", "products", "off"),
     LAST_GROUP: ("on", "off"),
     PACKED_ARGUMENTS: ("on", "off"),

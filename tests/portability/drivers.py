@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from pyopencl_gbdt.device.drivers.first_use import INSIDE
+from pyopencl_gbdt.device.switches import COMMAND_BUFFERS
 from tests.portability.chroot import Chroot, ChrootError, why_not
 from tests.portability.runtimes import Outcome, Setting, judge
 
@@ -100,8 +101,9 @@ class Trial:
 
 TRIALS: tuple[Trial, ...] = (
     Trial(QUICK, "rusticl, doctor", _DOCTOR, judge_doctor, RUSTICL),
-    Trial(
-        QUICK, "PoCL, fits and digests", (*_EXERCISE, "portable", "--part", "fits"), judge_exercise
+    Trial(  # PoCL 6 has command buffers
+        QUICK, "PoCL, fits and digests", (*_EXERCISE, "portable", "--part", "fits"), judge_exercise,
+        {COMMAND_BUFFERS: "on"},
     ),
     # Last, as Mesa keeps what the doctor has it compile.
     Trial(

@@ -18,11 +18,14 @@ from pyopencl_gbdt.device.bandwidth import copy_bandwidth
 from pyopencl_gbdt.device.base import Device
 from pyopencl_gbdt.device.capabilities import Capabilities
 from pyopencl_gbdt.device.drivers import fact_store
-from pyopencl_gbdt.device.program import Program
+from pyopencl_gbdt.device.drivers.atomic_facts import (
+    FAILED,
+    command_buffers,
+    fact_program,
+    int64_atomics,
+    word_sums,
+)  # fmt: skip
 
-#: The answer of a fact whose kernel crashes the driver, or does not end.
-FAILED = -1
-_GROUP = 256
 #: Seconds that a timed kernel takes at least, and at most: drivers of displays end long kernels.
 _LEAST_SECONDS, _MOST_SECONDS = 0.003, 0.1
 _MOST_GROUPS = 4096
@@ -75,10 +78,6 @@ class MeasuredFact:
     needed: str = ""
 
 
-def _program(device: Device, fact: str) -> Program:
-    return device.build("device_facts", wg_size=_GROUP, fact=fact)
-
-
 # -- subnormals ----------------------------------------------------------------------------------
 def subnormals(device: Device) -> int:
     """Return 0 if a device keeps numbers below 2^-126, 1 if it flushes them to zero.
@@ -88,7 +87,7 @@ def subnormals(device: Device) -> int:
     int
         ``FAILED`` if its results are neither: then it computes wrongly.
     """
-    program = _program(device, "subnormals")
+    program = fact_program(device, "subnormals")
     values = np.array([2.0**-126, 1.5 * 2.0**-126, 2.0**-130, 1.0, -(2.0**-128)], np.float32)
     out = device.zeros((values.size, 4), np.float32)
     groups = -(-values.size // program.wg_size)
@@ -116,7 +115,7 @@ def skipped_loads(device: Device) -> int:
         ``FAILED`` if its sums are wrong. A driver that executes such loads reads far outside of an
         array, which ends the process.
     """
-    program = _program(device, "skipped_loads")
+    program = fact_program(device, "skipped_loads")
     none, n_groups = 0xFFFFFFFF, 8
     picks = np.array([0, none, 1, none, none, 2, 0, none, 1] * 3, np.uint32)
     nodes = np.full((3, 24), none, np.uint32)
@@ -131,33 +130,9 @@ def skipped_loads(device: Device) -> int:
     return 1 if np.array_equal(out.get(), want) else FAILED
 
 
-# -- atomics of 64 bits --------------------------------------------------------------------------
-def int64_atomics(device: Device) -> int:
-    """Return 1 if atomic sums of 64 bits are right, else 0."""
-    program = _program(device, "int64_atomics")
-    values = np.random.default_rng(11).integers(1, 1 << 20, 5000).astype(np.uint32)
-    sums = device.zeros(8, np.int64)
-    groups = -(-values.size // program.wg_size)
-    program.launch(
-        "int64_atomics", groups, n=values.size, values=device.upload(values), sums=sums
-    )  # fmt: skip
-    wide = values.astype(np.int64)
-    want = np.zeros(8, np.int64)
-    want[0] = (wide << 24).sum()
-    for turn in range(4):
-        adds = (turn <= (wide & 3)) & ((wide + turn) % 3 != 0)
-        np.add.at(want, 1 + wide[adds] % 7, -(wide[adds] << 8))
-    return int(np.array_equal(sums.get(), want))
-
-
-def word_sums(device: Device) -> int:
-    """Return 1 if sums of 64 bits are right whose words are added to one by one, else FAILED."""
-    caps = device.caps
-    device.caps = replace(caps, int64_atomics=False)
-    try:
-        return int64_atomics(device) or FAILED
-    finally:
-        device.caps = caps
+# -- atomics of 64 bits, and what is recorded ------------------------------------------------------
+def _without_command_buffers(caps: Capabilities, answer: int) -> Capabilities:
+    return caps if answer == 1 else replace(caps, command_buffers=False)
 
 
 def _without_int64(caps: Capabilities, answer: int) -> Capabilities:
@@ -213,7 +188,7 @@ def _rounds(device: Device, seconds: Callable[[int], float]) -> int:
 
 def compute_units(device: Device) -> int:
     """Return how many work-groups a device runs at once, from times."""
-    program = _program(device, "compute_units")
+    program = fact_program(device, "compute_units")
     out = device.empty(_MOST_GROUPS * program.wg_size, np.uint32)
 
     def seconds(groups: int, rounds: int) -> float:
@@ -228,7 +203,7 @@ def compute_units(device: Device) -> int:
 
 def wave_width(device: Device) -> int:
     """Return how many work-items of a device execute an instruction together, from times."""
-    program = _program(device, "wave_width")
+    program = fact_program(device, "wave_width")
     out = device.empty(program.wg_size, np.uint32)
 
     def seconds(width: int, rounds: int) -> float:
@@ -242,7 +217,7 @@ def wave_width(device: Device) -> int:
 
 def int64_cost(device: Device) -> int:
     """Return the time of sums and comparisons of 64 bits, in percent of those of 32 bits."""
-    program = _program(device, "int64_cost")
+    program = fact_program(device, "int64_cost")
     out = device.empty(program.wg_size, np.uint32)
 
     def seconds(kernel: str, rounds: int) -> float:
@@ -317,26 +292,19 @@ SELF_TEST = MeasuredFact(
 #: Every fact, the smallest kernel first: if that one crashes, the device cannot be used.
 TABLE: tuple[MeasuredFact, ...] = (
     MeasuredFact(
-        "subnormals",
-        subnormals,
+        "subnormals", subnormals,
         lambda answer: f"numbers below 2^-126: {'flushed to zero' if answer == 1 else 'kept'}",
-        first=True,
-        needed="the smallest kernel",
+        first=True, needed="the smallest kernel",
     ),
     MeasuredFact(
-        "skipped_loads",
-        skipped_loads,
+        "skipped_loads", skipped_loads,
         lambda answer: f"loads that no work-item asks for: {'left out' if answer == 1 else 'run'}",
-        first=True,
-        needed="loads that no work-item asks for, which it executes",
+        first=True, needed="loads that no work-item asks for, which it executes",
     ),
     MeasuredFact(
-        "int64_atomics",
-        int64_atomics,
+        "int64_atomics", int64_atomics,
         lambda answer: f"64-bit atomic sums: {'right' if answer == 1 else 'wrong, not used'}",
-        due=lambda caps: caps.int64_atomics,
-        applied=_without_int64,
-        first=True,
+        due=lambda caps: caps.int64_atomics, applied=_without_int64, first=True,
     ),
     MeasuredFact(
         "word_sums", word_sums, lambda answer: "sums by 32-bit atomics: right",
@@ -352,14 +320,16 @@ TABLE: tuple[MeasuredFact, ...] = (
         due=lambda caps: caps.kind != "cpu", applied=_with_speed, first=True,
     ),
     MeasuredFact(
-        "wave_width",
-        wave_width,
-        lambda answer: f"work-items that execute together: {answer}",
+        "command_buffers", command_buffers,
+        lambda answer: f"recorded kernels: {'right' if answer == 1 else 'wrong, not used'}",
+        due=lambda caps: caps.command_buffers, applied=_without_command_buffers, first=True,
+    ),
+    MeasuredFact(
+        "wave_width", wave_width, lambda answer: f"work-items that execute together: {answer}",
         due=lambda caps: caps.kind != "cpu",
     ),
     MeasuredFact(
-        "int64_cost",
-        int64_cost,
+        "int64_cost", int64_cost,
         lambda answer: f"64-bit integers take {answer / 100:.1f} times as long as 32-bit ones",
         due=lambda caps: caps.kind != "cpu",
     ),

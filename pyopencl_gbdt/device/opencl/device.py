@@ -19,13 +19,13 @@ from pyopencl_gbdt.device.capabilities import Capabilities
 from pyopencl_gbdt.device.drivers import folders as driver_folders
 from pyopencl_gbdt.device.drivers import forked
 from pyopencl_gbdt.device.given_arrays import as_dtype, as_shape
-from pyopencl_gbdt.device.opencl import build_ahead, compile_apart, huge_pages
+from pyopencl_gbdt.device.opencl import build_ahead, command_buffers, compile_apart, huge_pages
 from pyopencl_gbdt.device.opencl.facts import message
 from pyopencl_gbdt.device.opencl.pocl import warm_up
 from pyopencl_gbdt.device.opencl.program import LaterProgram, OpenCLProgram, WaitingProgram
 from pyopencl_gbdt.device.opencl.source import POCL, build_source, quiet_builds
 from pyopencl_gbdt.device.opencl.transfers import Guard, OpenCLTransfers, Pause, clear, seconds
-from pyopencl_gbdt.device.program import Program, numbered
+from pyopencl_gbdt.device.program import Action, Program, numbered
 from pyopencl_gbdt.device.render import Param
 from pyopencl_gbdt.device.timing import COPY, DOWNLOAD, UPLOAD, Profiler
 from pyopencl_gbdt.device.transfers import Transfers
@@ -257,6 +257,9 @@ class OpenCLDevice(Device):
         its own: they lost 1 ms a round when the queue ran empty.
         """
         return self.caps.kind == "cpu" and self.caps.platform != POCL
+
+    def together(self, actions: Sequence[Action]) -> list[Action]:
+        return command_buffers.recorded(self, actions)
 
     def mark(self) -> Callable[[], None]:
         with Guard(self, "marking its queue"):

@@ -91,6 +91,7 @@ def capabilities(device: Any, device_id: str) -> Capabilities:
         fp64="cl_khr_fp64" in extensions,
         unified_memory=kind == "cpu" or bool(device.host_unified_memory),
         prefetches=tested_cpu,
+        command_buffers=kind != "cpu" and "cl_khr_command_buffer" in extensions,
         **(HOST_CORES if on_cores else CARD),
         tested_driver=simulator or tested_cpu or platform.name.startswith("NVIDIA"),
     )

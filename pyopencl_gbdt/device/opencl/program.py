@@ -197,6 +197,14 @@ class _OpenClEnqueue(BoundKernel):
             else:
                 set_number(i, a)
 
+    def made(self) -> Any:
+        """Return the kernel object with the arguments of this launch."""
+        if self.kernel is None:
+            self._make()
+        elif self.shared:
+            self._set_arguments()
+        return self.kernel
+
     def __call__(self) -> None:
         if self.empty:
             return
@@ -205,12 +213,9 @@ class _OpenClEnqueue(BoundKernel):
         device.n_launches += 1
         if device.unsent is not None:
             device.send()
-        if self.kernel is None:
-            self._make()
-        elif self.shared:
-            self._set_arguments()
+        kernel = self.made()
         try:
-            event = cl.enqueue_nd_range_kernel(self.queue, self.kernel, self.size, self.group)
+            event = cl.enqueue_nd_range_kernel(self.queue, kernel, self.size, self.group)
         except cl.Error as error:
             raise self.program.failed(self.name, error) from error
         if self.profiler is not None:
