@@ -19,7 +19,7 @@ import pyopencl as cl
 from pyopencl_gbdt.device import cache
 from pyopencl_gbdt.device.discovery import find, open_device
 from pyopencl_gbdt.device.drivers import measured_facts
-from pyopencl_gbdt.device.drivers.measured_facts import FAILED
+from pyopencl_gbdt.device.drivers.atomic_facts import FAILED
 from pyopencl_gbdt.device.opencl import pocl as pocl_target
 from pyopencl_gbdt.device.opencl.build_ahead import END, TURN
 from pyopencl_gbdt.device.opencl.source import NO_HEADER, POCL

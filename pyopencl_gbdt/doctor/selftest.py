@@ -14,6 +14,7 @@ from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device, Variant, choose, runnable
 from pyopencl_gbdt.device.capabilities import Capabilities
 from pyopencl_gbdt.device.drivers import fact_store, measured_facts
+from pyopencl_gbdt.device.drivers.atomic_facts import FAILED
 from pyopencl_gbdt.device.drivers.measured_facts import LOOKBACK
 from pyopencl_gbdt.device.timing import Stopwatch
 from pyopencl_gbdt.device.variants import kernels
@@ -272,7 +273,7 @@ def facts(device: Device) -> Iterator[dict[str, Any]]:
             try:
                 answers[fact.name] = fact.measure(device)
             except Exception:  # the cases show what the driver raises
-                answers[fact.name] = measured_facts.FAILED
+                answers[fact.name] = FAILED
         if fact.name in answers:
             yield _answer(fact.name, answers[fact.name])
 

@@ -6,7 +6,7 @@ import pytest
 
 from pyopencl_gbdt.device import discovery, helper_process
 from pyopencl_gbdt.device.drivers import fact_store, first_use, measured_facts
-from pyopencl_gbdt.device.drivers.measured_facts import FAILED
+from pyopencl_gbdt.device.drivers.atomic_facts import FAILED
 from pyopencl_gbdt.errors import DeviceError
 from tests.device.fakes import make_caps
 

@@ -10,7 +10,7 @@ import pytest
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import discovery, limited_device
 from pyopencl_gbdt.device.drivers import fact_store, measured_facts
-from pyopencl_gbdt.device.drivers.measured_facts import FAILED
+from pyopencl_gbdt.device.drivers.atomic_facts import FAILED
 from pyopencl_gbdt.device.limited_device import PRETENCES
 from pyopencl_gbdt.device.opencl import device as opencl
 from pyopencl_gbdt.device.program import bytes_a_launch

@@ -15,7 +15,8 @@ import subprocess
 from pyopencl_gbdt.device import helper_process
 from pyopencl_gbdt.device.capabilities import Capabilities
 from pyopencl_gbdt.device.drivers import fact_store, measured_facts
-from pyopencl_gbdt.device.drivers.measured_facts import FAILED, MeasuredFact
+from pyopencl_gbdt.device.drivers.atomic_facts import FAILED
+from pyopencl_gbdt.device.drivers.measured_facts import MeasuredFact
 from pyopencl_gbdt.device.program import LONG_SECONDS
 from pyopencl_gbdt.errors import DeviceError
 from pyopencl_gbdt.logger import tell
