@@ -70,12 +70,10 @@ class OpenCLDevice(Device):
         if profile:
             self.profiler = Profiler(seconds)
         key = (os.getpid(), device.int_ptr)
-        with _lock:
+        with Guard(self, "opening it, although its driver lists it,"), _lock:
             if key not in _contexts:
-                with Guard(self, "opening it, although its driver lists it,"):
-                    _contexts[key] = cl.Context([device])
+                _contexts[key] = cl.Context([device])
             self.context = _contexts[key]
-        with Guard(self, "opening it, although its driver lists it,"):
             properties = cl.command_queue_properties.PROFILING_ENABLE if profile else 0
             self.queue = cl.CommandQueue(self.context, device, properties)
 
