@@ -112,7 +112,7 @@ class _Calls:
         self._functions["clReleaseCommandBufferKHR"](buffer)
 
 
-class _Replay:
+class _RecordedKernels:
     """Enqueues kernels: first one by one, which builds them, then all of them by one call.
 
     If the driver refuses to record them, it goes on one by one.
@@ -194,6 +194,6 @@ def recorded(device: Any, actions: Sequence[Action]) -> list[Action]:
     for together, run in groupby(actions, lambda action: bound_kernel(action) is not None):
         own: list[Any] = list(run)
         if together and len(own) > 1:
-            own = [Launch(f"{len(own)} kernels", _Replay(device, calls, own))]
+            own = [Launch(f"{len(own)} kernels", _RecordedKernels(device, calls, own))]
         found += own
     return found
