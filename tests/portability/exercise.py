@@ -79,12 +79,19 @@ _COUNTED = {"widths": cover.with_barriers, "sums": cover.with_sums_in_memory}
 Scanned = Sequence[tuple[type, str]]
 
 
-def primitive_checks(device: Device, size: str, scanned: Scanned = SCANNED) -> Iterator[Check]:
-    """Yield a check of every primitive, runnable variant and size."""
+def primitive_checks(
+    device: Device, size: str, scanned: Scanned = SCANNED, *, alone: bool = True
+) -> Iterator[Check]:
+    """Yield a check of every primitive, runnable variant and size.
+
+    Variants whose work-items are ``alone`` in their groups may be left out: no width changes them.
+    """
     rng = np.random.default_rng(11)
 
     def cases(kernel: str) -> Iterator[tuple[int, Any]]:
-        return itertools.product(SIZES[size], runnable(kernel, device.caps))
+        variants = runnable(kernel, device.caps)
+        some = [one for one in variants if alone or one.params.get("wg_size") != 1]
+        return itertools.product(SIZES[size], some)
 
     for n, variant in cases("scan"):
         for dtype, op in scanned:
@@ -313,7 +320,8 @@ def checks_of(device: Device, size: str, part: str, whole: bool) -> list[Iterato
         names = trainings.HALF if part == "half" else trainings.NAMES
         checks = [training_checks(device, size, names, whole)]
     if part in ("all", "widths"):
-        checks.insert(0, primitive_checks(device, size, SCANNED[:1] if narrow else SCANNED))
+        scanned = SCANNED[:1] if narrow else SCANNED
+        checks.insert(0, primitive_checks(device, size, scanned, alone=not narrow))
         checks += [metric_checks(device, size), other_metric_checks(device, SIZES[size])]
     return checks if size == "tiny" or narrow else [*checks, known_checks(device)]
 

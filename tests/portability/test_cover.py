@@ -129,6 +129,18 @@ def test_what_is_scanned_for_a_width_has_all_kernels_with_barriers():
 SCANS = ("scan", "segmented_scan", "segmented_reduce")
 
 
+def test_for_a_width_only_programs_of_one_work_item_are_left_out():
+    def programs(alone):
+        device = NullDevice(GPU)
+        for _ in exercise.primitive_checks(device, "tiny", exercise.SCANNED[:1], alone=alone):
+            pass
+        return device.built
+
+    every, few = programs(True), programs(False)
+    assert every.keys() - few.keys() == {key for key, one in every.items() if one.wg_size == 1}
+    assert few.keys() < every.keys()
+
+
 @pytest.mark.parametrize("device", ["gpu", "cpu"])
 def test_fewer_models_predict_by_every_kernel(device):
     def bound(names):
