@@ -29,6 +29,7 @@ from pyopencl_gbdt.device.limited_device import with_memory
 from pyopencl_gbdt.device.run_ahead import Pace
 from pyopencl_gbdt.device.timing import clock
 from pyopencl_gbdt.errors import MemoryPlanError
+from pyopencl_gbdt.fit import rows_in_turn
 from pyopencl_gbdt.fit.choose_turns import PAGE_BYTES
 from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.model.tree import Tree
@@ -36,7 +37,6 @@ from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.pages.disk_pages import DiskPages
 from pyopencl_gbdt.pages.stored import HostPages
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.training import placement
 from pyopencl_gbdt.training.fit import Fit
 
 _WARM_UP = 2
@@ -131,8 +131,8 @@ def _fit(device: Device, rows: Rows, codes: Any, options: argparse.Namespace) ->
     )  # fmt: skip
     data: Any = rows
     objective = get_objective(params.objective, params)
-    gathers = placement.gathers_rows if options.gather else (lambda parts: False)
-    with patch.object(placement, "gathers_rows", gathers):
+    gathers = rows_in_turn.may_gather_rows if options.gather else (lambda nodes, team: False)
+    with patch.object(rows_in_turn, "may_gather_rows", gathers):
         fit = Fit(device, params, objective, data, 0.0, share=Share(codes=codes))
     pace, visits = Pace(device), fit.parts.rows.stream
 

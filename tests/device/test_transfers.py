@@ -45,7 +45,8 @@ def test_parts_lie_one_behind_the_other(beside):
     transfers = device.transfers() if beside else Transfers(device)
     array = device.zeros(12, np.uint8)
     host = np.arange(20, dtype=np.uint8)
-    transfers.wait(transfers.bring_parts(array, [host[3:7], host[9:10], host[12:17]], (None,)))
+    cleared = transfers.kernels_done()
+    transfers.wait(transfers.bring_parts(array, [host[3:7], host[9:10], host[12:17]], (cleared,)))
     wanted = [3, 4, 5, 6, 9, 12, 13, 14, 15, 16, 0, 0]
     np.testing.assert_array_equal(array.get(), wanted)
     assert transfers.n_in == 10
