@@ -7,6 +7,9 @@ A module's ``THOROUGH`` marks those of a test's cases for whose parameters it is
 Where a test has all combinations of several parameters, each value of each parameter has a case by
 default. Each pair of values of two parameters has one among the ``thorough`` cases. The other
 combinations are ``exhaustive``.
+
+In folders whose tests run kernels, only one of the cases that are left runs by default; the others
+are ``thorough``, too. Which one it is differs between tests.
 """
 
 from __future__ import annotations
@@ -23,14 +26,23 @@ import pytest
 #: Folders in which a test's cases are all combinations of several parameters. A module elsewhere
 #: says ``ONCE_EACH = True``.
 _ONCE_EACH = {"primitives", "steps", "objectives"}
+#: Folders in which a test runs one case by default.
+_ONE_CASE = _ONCE_EACH | {
+    "categories", "compat", "data", "device", "estimators", "evaluation", "explain", "growth",
+    "metrics", "model", "training",
+}  # fmt: skip
 #: The names and values of the parameters of each case of a test.
 Values = dict[pytest.Item, list[tuple[str, str]]]
 
 
+def _room(item: pytest.Item) -> str:
+    """Return the folder of a test, or its file where that lies in none."""
+    return item.path.relative_to(Path(__file__).parent).parts[0]
+
+
 def _has_combinations(item: pytest.Item) -> bool:
     """Tell whether a test's cases are all combinations of its parameters."""
-    room = item.path.relative_to(Path(__file__).parent).parts[0]
-    return room in _ONCE_EACH or getattr(getattr(item, "module", None), "ONCE_EACH", False)
+    return _room(item) in _ONCE_EACH or getattr(getattr(item, "module", None), "ONCE_EACH", False)
 
 
 def _values(item: pytest.Item) -> list[tuple[str, str]]:
@@ -115,6 +127,15 @@ def _leave_more(cases: list[pytest.Item]) -> None:
         known.add(_variant(item))
 
 
+def _leave_one(cases: list[pytest.Item]) -> None:
+    """Mark the cases of a test that run by default but one; none of them is exhaustive."""
+    own = [item for item in cases if not item.get_closest_marker("thorough")]
+    kept = zlib.crc32(cases[0].nodeid.partition("[")[0].encode()) % max(1, len(own))
+    for place, item in enumerate(own):
+        if place != kept:
+            item.add_marker("thorough")
+
+
 def mark_cases(items: list[pytest.Item]) -> None:
     """Mark cases of tests."""
     tests: dict[str, list[pytest.Item]] = defaultdict(list)
@@ -134,3 +155,5 @@ def mark_cases(items: list[pytest.Item]) -> None:
         if combined:
             _mark_exhaustive(values)
         _leave_more(cases)
+        if _room(cases[0]) in _ONE_CASE:
+            _leave_one(cases)

@@ -10,11 +10,11 @@ HERE = Path(__file__).parent
 
 
 class Case:
-    """A collected case of a test in ``tests/primitives``."""
+    """A collected case of a test whose cases are combinations of parameters."""
 
-    module = SimpleNamespace()
+    module = SimpleNamespace(ONCE_EACH=True)
     originalname = "test_sum"
-    path = HERE / "primitives" / "test_sum.py"
+    path = HERE / "prediction" / "test_sum.py"
 
     def __init__(self, *values, names="abc"):
         self.callspec = SimpleNamespace(params=dict(zip(names, values, strict=False)))
@@ -29,9 +29,15 @@ class Case:
 
 
 class Alone(Case):
-    """A case of a test whose cases are no combinations."""
+    """A case of a test whose cases are not combinations."""
 
-    path = HERE / "device" / "test_sum.py"
+    module = SimpleNamespace()
+
+
+class OfKernels(Case):
+    """A case of a test in a folder whose tests run kernels."""
+
+    path = HERE / "primitives" / "test_sum.py"
 
 
 def pairs(cases):
@@ -69,3 +75,24 @@ def test_more_of_the_thorough_cases_and_each_variant():
     assert len(both) in (9, 10)
     assert cases[-1] in both
     assert set(usual) <= set(both)
+
+
+def test_tests_of_kernels_run_one_case_by_default_and_no_fewer_in_all():
+    every = list(itertools.product(range(3), range(4), range(5)))
+    elsewhere, cases = [Case(*values) for values in every], [OfKernels(*values) for values in every]
+    mark_cases(elsewhere)
+    mark_cases(cases)
+    assert sum("thorough" not in case.marks for case in cases) == 1
+    for one, other in zip(elsewhere, cases, strict=True):
+        assert ("exhaustive" in one.marks) == ("exhaustive" in other.marks)
+
+
+def test_the_case_by_default_has_another_place_in_another_test():
+    places = set()
+    for name in range(9):
+        cases = [OfKernels(k) for k in range(5)]
+        for case in cases:
+            case.nodeid = case.nodeid.replace("test_sum[", f"test_sum_{name}[")
+        mark_cases(cases)
+        places |= {place for place, case in enumerate(cases) if not case.marks}
+    assert len(places) > 2

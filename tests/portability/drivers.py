@@ -116,7 +116,7 @@ TRIALS: tuple[Trial, ...] = (
     ),
     Trial(
         WHOLE, "rusticl, tests",
-        ("python3", "-m", "pytest", "-q", "-p", "no:cacheprovider", *TESTS),
+        ("python3", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not exhaustive", *TESTS),
         judge_tests, {**RUSTICL, "PYOPENCL_GBDT_DEVICE": "rusticl", INSIDE: "1"}, 4 * 3600,
     ),
     Trial(
