@@ -20,6 +20,21 @@ from bench.system import F32, LEARNING_RATE, Settings, System
 from pyopencl_gbdt.comparison.shapes import Shape
 
 
+def _xgboosts_names(shape: Shape, settings: Settings, device: str) -> dict[str, Any]:
+    """Return a shape's parameters by XGBoost's names, which hessboost takes, too."""
+    return {
+        "objective": shape.objective,
+        "tree_method": "hist",
+        "device": device,
+        "max_depth": shape.max_depth,
+        "max_bin": shape.max_bin,
+        "learning_rate": LEARNING_RATE,
+        "lambda": 1.0,
+        "min_child_weight": 1.0,
+        "nthread": settings.n_threads,
+    }
+
+
 class XGBoost(System):
     """XGBoost ``hist``; set-up is its ``QuantileDMatrix`` from NumPy.
 
@@ -33,18 +48,7 @@ class XGBoost(System):
         self.library, self.version = xgboost, xgboost.__version__
         if not xgboost.build_info().get("USE_CUDA"):
             self.device = "cpu"
-        self.params = {
-            "objective": shape.objective,
-            "tree_method": "hist",
-            "device": self.device,
-            "max_depth": shape.max_depth,
-            "max_bin": shape.max_bin,
-            "learning_rate": LEARNING_RATE,
-            "lambda": 1.0,
-            "min_child_weight": 1.0,
-            "nthread": settings.n_threads,
-            "verbosity": 0,
-        }
+        self.params = _xgboosts_names(shape, settings, self.device) | {"verbosity": 0}
 
     def given(self, values: F32) -> Any:
         """Return the values as this system hands them to the library."""
@@ -174,17 +178,7 @@ class Hessboost(System):
         import hessboost
 
         self.library, self.version, self.device = hessboost, hessboost.__version__, "cpu"
-        self.params = {
-            "objective": shape.objective,
-            "tree_method": "hist",
-            "device": "cpu",
-            "max_depth": shape.max_depth,
-            "max_bin": shape.max_bin,
-            "learning_rate": LEARNING_RATE,
-            "lambda": 1.0,
-            "min_child_weight": 1.0,
-            "nthread": settings.n_threads,
-        }
+        self.params = _xgboosts_names(shape, settings, self.device)
 
     def setup(self, values: F32, label: F32) -> None:
         self.data = self.library.DMatrix(values, label=label)

@@ -17,8 +17,8 @@
 ## params: wg_size; chunk, rows a task; code, the code's type, or tiled;
 ##         picked, nodes of every tree that split, rather than those of a level; 0: these;
 ##         ballots, warps vote on where rows go; prefetch, rows ahead whose codes are asked for (0: not at
-##         all); categories, splits may be by sets of codes
-<%page args="wg_size, chunk, code, picked, ballots, prefetch, categories"/>
+##         all); categories, splits may be by sets of codes; pieces of a node's histogram that are cleared
+<%page args="wg_size, chunk, code, picked, ballots, prefetch, categories, pieces"/>
 <%namespace name="nodes" file="picked_nodes.cl.mako"/>
 <%namespace name="group" file="group.cl.mako"/>
 <%namespace name="codes" file="row_codes.cl.mako"/>
@@ -50,7 +50,7 @@ ${codes.in_columns(code)}
 
 ${nodes.node_of(picked)}
 /* Pieces of a histogram that are cleared by a work-group each. */
-#define PIECES 32
+#define PIECES ${pieces}
 
 /* Clear the histograms of the next level to which several groups or pages will add: those of smaller
    children. They are built behind the histograms of the splits before. One group alone fills, and

@@ -103,6 +103,7 @@ VALUES: dict[str, list[Any]] = {
     "leaf_chunk": [2048],
     "places": [4],
     "prefetch": [0, 24],
+    "pieces": [32],
     "run": [256],
     "cells": [1024],
     "pairs": [8192, 0],

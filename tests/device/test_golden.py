@@ -170,11 +170,27 @@ SOURCES = {
     ),
     "partition-sequential": (
         "partition",
-        {"wg_size": 1, **_MOVED, "code": "u8", "picked": 0, "ballots": False, "prefetch": 48},
+        {
+            "wg_size": 1,
+            **_MOVED,
+            "code": "u8",
+            "picked": 0,
+            "ballots": False,
+            "prefetch": 48,
+            "pieces": 32,
+        },
     ),
     "partition-portable": (
         "partition",
-        {"wg_size": 256, **_MOVED, "code": "u16", "picked": 1, "ballots": False, "prefetch": 0},
+        {
+            "wg_size": 256,
+            **_MOVED,
+            "code": "u16",
+            "picked": 1,
+            "ballots": False,
+            "prefetch": 0,
+            "pieces": 32,
+        },
     ),
     "partition-ballots": (
         "partition",
@@ -184,6 +200,7 @@ SOURCES = {
             "chunk": 256,
             "code": "u8",
             "picked": 0,
+            "pieces": 32,
             "ballots": True,
             "prefetch": 0,
         },
