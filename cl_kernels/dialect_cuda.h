@@ -67,6 +67,7 @@ typedef int2 i32x2;
 #define BYTE_OF(word, k) __byte_perm((word), 0, 0x4440 + (k))
 
 #define as_f32(x) __uint_as_float((u32)(x))
+#define as_f64(x) __longlong_as_double((i64)(x))
 #define as_u32(x) __float_as_uint(x)
 
 /* Each returns the value before the addition. */

@@ -104,6 +104,7 @@ FN u32 permuted_bytes(const u32 word, const u32 selector) {
 #endif
 
 #define as_f32(x) as_float(x)
+#define as_f64(x) as_double(x)
 #define as_u32(x) as_uint(x)
 
 /* Each returns the value before the addition. */

@@ -62,7 +62,7 @@ class WholeBestFirst(WholeTrees):
             code=self.rows.codes.code_type, most_codes=MOST_CODES_WHOLE,
             counter_words=COUNTER_WORDS, counted=p.limits_rows, few_rows=FEW_ROWS, chunk=_CHUNK,
             prefetch=_AHEAD if device.caps.prefetches else 0, most_features=_MOST_FEATURES,
-            staged=_STAGED, added_rows=_ADDED_ROWS,
+            staged=_STAGED, added_rows=_ADDED_ROWS, doubles=self._has_doubles,
         )  # fmt: skip
 
     def _grow(self, batch: Batch, **more: Any) -> Launch:

@@ -110,7 +110,13 @@ class WholeTrees:
             "by_row": _BY_ROW if self._reads_rows() else 0,
             "prefetch": _AHEAD if self.ways.device.caps.prefetches else 0,
             "roots_at_once": self._roots_at_once, "root_places": _ROOT_PLACES,
+            "doubles": self._has_doubles,
         }  # fmt: skip
+
+    @property
+    def _has_doubles(self) -> bool:
+        """Whether scores are compared in doubles before exact ones are computed."""
+        return self.ways.device.caps.fp64 and not self.nodes.params.max_delta_step > 0
 
     @property
     def _roots_at_once(self) -> int:

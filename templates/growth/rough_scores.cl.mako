@@ -4,8 +4,25 @@
 ##             its own, and each weight too
 ##   noisy_at  the key of a border, where scores get noise by it
 ##   clipped   weights are, by max_delta_step; else a score is T^2 / (H + lambda), as in gain.h
+##   doubles   scores are computed in these, and rounded to a float: half of the instructions of floats. For neither
+##             careful nor clipped ones
 
-<%def name="rough(careful, clipped)">
+<%def name="rough(careful, clipped, doubles=False)">
+% if doubles:
+/* A sum as a double, from its halves, for which every CPU has vectors: that of whole numbers it has not. */
+FN f64 sum_in_f64(const i64 x) {
+    const f64 high = as_f64((u64)x >> 32 ^ 0x4530000080000000ul); /* 2^84 + 2^63 + 2^32 * the upper half */
+    const f64 low = as_f64((u64)x & 0xffffffffu | 0x4330000000000000ul); /* 2^52 + the lower half */
+    return high - as_f64(0x4530000080100000ul) + low;
+}
+
+/* Both children's scores in units, from sums in quanta; `lambda` in quanta. */
+FN f32 rough_pair(const i64 g, const i64 h, const i64 other_g, const i64 other_h, const f64 lambda) {
+    const f64 t = sum_in_f64(g), d = sum_in_f64(h) + lambda;
+    const f64 other_t = sum_in_f64(other_g), other_d = sum_in_f64(other_h) + lambda;
+    return (f32)((t * t * other_d + other_t * other_t * d) / (d * other_d) * 5.9604644775390625e-8f);
+}
+% else:
 /* The size of a sum: rough_score by conversions of 32 bits, which every CPU has for vectors. */
 FN f32 rough_units(const i64 x) {
     const u64 size = x < 0 ? -(u64)x : (u64)x;
@@ -53,9 +70,10 @@ FN f32 rough(const i64 g, const i64 h, const rule_t rule) {
 % endif
 }
 % endif
+% endif
 </%def>
 
-<%def name="score_run(n, careful, monotone=False, space='', has_rows='own_h[k] != 0', keys='', noisy_at='')">
+<%def name="score_run(n, careful, monotone=False, space='', has_rows='own_h[k] != 0', keys='', noisy_at='', doubles=False)">
 #define NEVER ${"(-2147483647 - 1)" if careful else "(-1)"} /* the bits of no score, and less than any score's */
 <% bounds = "const f32 lower, const f32 upper, " * careful + "const u32 constraint, " * monotone %>
 /* Rough scores of ${n} borders as integers that order alike; returns the highest${" that is sure" if careful else ""}. A border of
@@ -64,7 +82,7 @@ FN i32 score_${n}(${keys}${space}const i64* own_h, ${space}const i64* sum_g, ${s
                 const i64 more_h, const parent_t* node, ${bounds}i32* bits) {
     const i64 node_g = node->g, node_h = node->h;
     const least_t least = node->least;
-    const rule_t rule = node->rule;
+${"    const f64 lambda = (f64)node->rule.lambda * 16777216.0f;" if doubles else "    const rule_t rule = node->rule;"}
     i32 most = NEVER;
 % if careful:
     i32 sure[${n}];
@@ -99,7 +117,7 @@ FN i32 score_${n}(${keys}${space}const i64* own_h, ${space}const i64* sum_g, ${s
     }
     for (u32 k = 0; k < ${n}; k++) most = sure[k] > most ? sure[k] : most;
 % else:
-        const f32 s = rough(g, h, rule) + rough(node_g - g, node_h - h, rule);
+        const f32 s = ${"rough_pair(g, h, node_g - g, node_h - h, lambda)" if doubles else "rough(g, h, rule) + rough(node_g - g, node_h - h, rule)"};
         bits[k] = allowed ? (i32)as_u32(s) : NEVER;
     }
     for (u32 k = 0; k < ${n}; k++) most = bits[k] > most ? bits[k] : most;

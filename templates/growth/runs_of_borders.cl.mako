@@ -28,8 +28,8 @@
 %>
 #define RUN ${run}
 
-${rough_scores.rough(careful, clipped)}
-${rough_scores.score_run(16, careful, monotone, has_rows=has_rows, **noise)}
+${rough_scores.rough(careful, clipped, doubles)}
+${rough_scores.score_run(16, careful, monotone, has_rows=has_rows, doubles=doubles, **noise)}
 /* ${"Hessians of a run's bins, and sums" if kept else "Sums of a run's bins"} up to the border behind each of them${"" if kept else "; h[0] is 0"}. */
 typedef struct {
     i64 ${"own_h[RUN], g[RUN], h[RUN]" if kept else "g[RUN], h[RUN + 1]"};

@@ -2,6 +2,7 @@
 ## uses: portable_math structs gain
 ## uses if not counted: children
 ## uses if counted: counted_children
+## uses if doubles: double_scores
 ## uses: growth decision
 ##
 ##   begin   | search | next | search | next | move | add | search | next ..  a step: the leaf of every tree that splits
@@ -17,12 +18,12 @@
 ##   A group waits only for tasks that other running groups have taken, as in `whole_trees`. One that starts late
 ##   begins with the phase that is open.
 ##
-## params: wg_size (1); clipped, code, most_codes, counter_words, counted as in `whole_trees`; few_rows
+## params: wg_size (1); clipped, code, most_codes, counter_words, counted, doubles as in `whole_trees`; few_rows
 ##         of a node whose children are searched by their own codes; chunk, rows of a task that moves some;
 ##         prefetch, rows ahead that are asked for (0: not at all); most_features of a task, a multiple of 8 (half
 ##         of it where rows have more); staged, rows whose codes are copied before they are added; added_rows from
 ##         which on groups add parts
-<%page args="wg_size, clipped, code, most_codes, counter_words, counted, few_rows, chunk, prefetch, most_features, staged, added_rows"/>
+<%page args="wg_size, clipped, code, most_codes, counter_words, counted, doubles, few_rows, chunk, prefetch, most_features, staged, added_rows"/>
 <%namespace name="payload" file="payload.cl.mako"/>
 <%namespace name="candidates" file="candidates.cl.mako"/>
 <%namespace name="runs" file="runs_of_borders.cl.mako"/>
@@ -32,7 +33,7 @@
 <%namespace name="staged_rows" file="staged_rows.cl.mako"/>
 <%namespace name="rows_of_nodes" file="rows_of_nodes.cl.mako"/>
 ${candidates.consider(False)}
-${runs.functions(most_codes - 1, False, False, clipped, sparse=False, doubles=False, kept=False)}
+${runs.functions(most_codes - 1, False, False, clipped, sparse=False, doubles=doubles, kept=False)}
 ${pairs.searches(copies=True)}
 ${tasks.phases(counter_words)}
 ${tasks.roots()}

@@ -2,6 +2,7 @@
 ## uses: portable_math structs gain
 ## uses if not counted: children
 ## uses if counted: counted_children
+## uses if doubles: double_scores
 ## uses: growth decision
 ##
 ##   begin   | search | decide | move |  search | decide | move | ..     phases of a level, in order
@@ -17,11 +18,11 @@
 ##
 ## params: wg_size (1); clipped, weights are, by max_delta_step; code, the codes' type; most_codes of a feature;
 ##         at_once, columns whose histograms are built together; phases of a level; counter_words of a phase;
-##         counted as in `split`; drawn, trees draw some of the features; joint, rows of a node from which on features
-##         with a joint code are read by that (0: none has one); by_row, places that are read together, row by row (0:
-##         columns are, at_once together); prefetch, rows ahead; roots_at_once, trees whose roots are read together, by
-##         root_places places (0: each tree's by itself)
-<%page args="wg_size, clipped, code, most_codes, at_once, phases, counter_words, counted, drawn, joint, by_row, prefetch, roots_at_once, root_places"/>
+##         counted as in `split`; doubles, the device has them, and weights are not clipped; drawn, trees draw some of
+##         the features; joint, rows of a node from which on features with a joint code are read by that (0: none has
+##         one); by_row, places that are read together, row by row (0: columns are, at_once together); prefetch, rows
+##         ahead; roots_at_once, trees whose roots are read together, by root_places places (0: each tree's by itself)
+<%page args="wg_size, clipped, code, most_codes, at_once, phases, counter_words, counted, doubles, drawn, joint, by_row, prefetch, roots_at_once, root_places"/>
 <%namespace name="payload" file="payload.cl.mako"/>
 <%namespace name="candidates" file="candidates.cl.mako"/>
 <%namespace name="runs" file="runs_of_borders.cl.mako"/>
@@ -31,7 +32,7 @@
 <%namespace name="tasks" file="whole_tasks.cl.mako"/>
 ${candidates.consider(False)}
 ${pairs.histograms(code, at_once, drawn, joint, by_row, most_codes, prefetch)}
-${runs.functions(most_codes - 1, False, False, clipped, sparse=False, doubles=False, kept=False)}
+${runs.functions(most_codes - 1, False, False, clipped, sparse=False, doubles=doubles, kept=False)}
 ${pairs.searches()}
 ${siblings.searches_of_pairs(at_once, most_codes, joint, by_row)}
 % if roots_at_once:
