@@ -121,6 +121,7 @@ def recipe(seed: int, number: int) -> Recipe:
     elif rng.random() < 0.4:
         columns["weight"] = _weights(rng, n_rows)
     params.update(_leaves(rng, params))
+    params.update(_dropping(np.random.default_rng([seed, number, 3])))
     name = f"--seed {seed} --first {number} --count 1"
     return Recipe(name, params, values, columns, categorical)
 
@@ -199,6 +200,10 @@ def _chance(rng: np.random.Generator) -> dict[str, Any]:
 
 def _rule(rng: np.random.Generator) -> dict[str, Any]:
     return {"cut_rule": "xgboost"} if rng.random() < 0.25 else {}
+
+
+def _dropping(rng: np.random.Generator) -> dict[str, Any]:
+    return {"booster": "dart", "rate_drop": 0.4, "one_drop": True} if rng.random() < 0.15 else {}
 
 
 def _penalties(rng: np.random.Generator, n_features: int) -> dict[str, Any]:

@@ -11,10 +11,25 @@ from tests.layouts.run import run
 from tests.layouts.ways import WAYS, trained
 
 #: Ways in which the rows lie elsewhere; those that only take other kernels are left to the twins.
-PLACES = ("pages", "streamed", "little memory", "tiled", "two queues", "team")
+PLACES = ("pages", "streamed", "little memory", "tiled", "sparse", "two queues", "team")
+VECTORS = {
+    "objective": "multi:softprob", "num_class": 3, "multi_strategy": "multi_output_tree",
+}  # fmt: skip
+LABEL_OF = {
+    "multi:softprob": "classes", "binary:logistic": "two classes", "count:poisson": "count",
+    "dist:negative_binomial": "count",
+}  # fmt: skip
+DROPPED = {"booster": "dart", "rate_drop": 0.5, "one_drop": True, "n_estimators": 4}
+FORCED = {
+    "feature": 3, "threshold": 1.0, "left": {"feature": 1, "threshold": 0.0},
+    "right": {"feature": 0, "threshold": 1e9, "left": {"feature": 1, "threshold": 0.5}},
+}  # fmt: skip
 #: More ways to grow trees, each with what several pages or members have to agree on.
 MORE = {
     "outliers": {},
+    "outliers in sketches": {
+        "multi_strategy": "multi_output_tree", "sketch": 1, "subsample": 0.7,
+    },
     "outliers in constrained trees": {
         "subsample": 0.5, "interaction_constraints": [[0, 1], [2, 3, 4]],
     },
@@ -28,13 +43,57 @@ MORE = {
     "smoothed weights, leaf by leaf": {"path_smooth": 8.0, **GROWTH["leaf by leaf"]},
     "statistics": {"cat_method": "statistics", "n_estimators": 6},
     "statistics of symmetric trees": {"grow_policy": "symmetric", "n_estimators": 6},
+    "distributions": {"objective": "dist:normal"},
+    "distributions of symmetric trees": {
+        "objective": "dist:negative_binomial", "grow_policy": "symmetric",
+    },
+    "least rows": {"min_samples_leaf": 17, "objective": "reg:pseudohubererror"},
+    "forced splits": {"forced_splits": FORCED, **GROWTH["leaf by leaf"]},
+    "steps": {"leaf_estimation_iterations": 3, "objective": "count:poisson"},
+    "steps of a sample": {
+        "leaf_estimation_iterations": 3, "subsample": 0.3, "objective": "binary:logistic",
+    },
+    "steps, leaf by leaf": {
+        "leaf_estimation_iterations": 3, "objective": "binary:logistic", **GROWTH["leaf by leaf"],
+    },
+    "steps of classes": {
+        "leaf_estimation_iterations": 3, "objective": "multi:softprob", "num_class": 3,
+    },
+    "ordered": {"boosting_type": "ordered"},
+    "ordered classes": {
+        "boosting_type": "ordered", "objective": "multi:softprob", "num_class": 3, "subsample": 0.7,
+    },
+    "dropped": DROPPED,
+    "dropped forests": {**DROPPED, "num_parallel_tree": 3, "subsample": 0.6},
+    "dropped classes": {**DROPPED, "objective": "multi:softprob", "num_class": 3},
+    "dropped vectors": {**DROPPED, **VECTORS},
+    "vectors": {**VECTORS, "colsample_bynode": 0.6, "min_child_weight": 3},
+    "vectors, leaf by leaf": {**VECTORS, **GROWTH["leaf by leaf"], "min_samples_leaf": 9},
+    "symmetric vectors": {
+        **VECTORS, "grow_policy": "symmetric", "monotone_constraints": [1, -1, 0, 1, 0],
+    },
+    "vectors, rows by gradient": {**VECTORS, **GROWTH["rows by gradient"], "num_parallel_tree": 2},
+    "vectors of quantiles": {
+        "objective": "reg:quantileerror", "quantile_alpha": [0.2, 0.7],
+        "multi_strategy": "multi_output_tree",
+    },
+    "vectors of targets": {"multi_strategy": "multi_output_tree", "reg_alpha": 0.5},
+    "sets, vectors": {**VECTORS, "cat_method": "sets"},
+    "sketches": {**VECTORS, "sketch": 2, "subsample": 0.7, "num_parallel_tree": 2},
+    "sketches, leaf by leaf": {**VECTORS, "sketch": 1, **GROWTH["leaf by leaf"]},
+    "symmetric sketches": {
+        **VECTORS, "sketch": 2, "grow_policy": "symmetric", "leaf_estimation_iterations": 3,
+    },
+    "sets, sketches": {**VECTORS, "sketch": 2, "cat_method": "sets"},
 }  # fmt: skip
 #: Ways that refuse a case.
 REFUSED = {
     **{name: {"streamed"} for name in ("rank:ndcg", "survival:cox")},
-    **{name: {"tiled"} for name in MORE if name.startswith("sets")},
-    "statistics": {"streamed", "two queues", "team"},
-    "statistics of symmetric trees": {"streamed", "tiled", "two queues", "team"},
+    **{name: {"tiled", "sparse"} for name in MORE if name.startswith("sets")},
+    **{name: {"streamed"} for name in MORE if name.startswith("dropped")},
+    **{name: {"streamed", "two queues", "team"} for name in MORE if name.startswith("ordered")},
+    "statistics": {"streamed", "sparse", "two queues", "team"},
+    "statistics of symmetric trees": {"streamed", "tiled", "sparse", "two queues", "team"},
 }
 
 
@@ -49,14 +108,18 @@ def of_loss(loss):
 
 
 def of_growth(name):
-    label, values, categorical = LABELS["number"][ORDER].copy(), X[ORDER], ()
+    params = {"max_bin": 32, **(GROWTH | MORE)[name]}
+    kind = LABEL_OF.get(params.get("objective"), "number")
+    if "multi_strategy" in params and "objective" not in params:
+        kind = "two targets"
+    label, values, categorical = LABELS[kind][ORDER].copy(), X[ORDER], ()
     if name.startswith("outliers"):  # their quanta have more than 32 bits
         label[::100] *= 1e6
     if name.startswith(("sets", "statistics")):
         values, rng, categorical = values.copy(), np.random.default_rng(8), (2, 4)
         values[:, 2], values[:, 4] = rng.integers(0, 4, N), rng.integers(0, 30, N)
-        label += 2 * ((values[:, 2] + values[:, 4]) % 2)
-    params = {"max_bin": 32, **(GROWTH | MORE)[name]}
+        if kind == "number":
+            label += 2 * ((values[:, 2] + values[:, 4]) % 2)
     return Recipe(name, params, values, {"label": label}, categorical)
 
 
@@ -66,8 +129,8 @@ CASES = {
 }
 
 
-@pytest.mark.few(2)
-@pytest.mark.more(8)
+@pytest.mark.few(3)
+@pytest.mark.more(20)
 @pytest.mark.parametrize("case", CASES)
 def test_every_way(case):
     recipe = CASES[case]

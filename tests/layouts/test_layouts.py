@@ -50,6 +50,7 @@ def test_all_values_are_drawn():
         ("grow_policy", 2), ("tree_method", 3), ("sampling_method", 3), ("num_parallel_tree", 3),
         ("objective", 20), ("max_depth", 9), ("boosting_type", 1), ("cat_method", 3),
         ("leaf_estimation_iterations", 4), ("bagging_freq", 3),
+        ("booster", 1),
     ):  # fmt: skip
         assert len({one.params[name] for one in many if name in one.params}) >= least, name
     for column in ("weight", "qid", "label_lower_bound"):

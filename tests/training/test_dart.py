@@ -14,7 +14,7 @@ from pyopencl_gbdt import Dataset, Model
 from pyopencl_gbdt.callbacks import EarlyStopping, TrainingCheckPoint
 from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.device.arena import MemoryPlan
-from pyopencl_gbdt.errors import DataError, GBDTError, MemoryPlanError, ParameterError
+from pyopencl_gbdt.errors import DataError, MemoryPlanError, ParameterError
 from pyopencl_gbdt.evaluation.evaluation import plan_evaluation
 from pyopencl_gbdt.evaluation.watched import EvaluationSet
 from pyopencl_gbdt.fit import parts
@@ -25,9 +25,6 @@ from pyopencl_gbdt.parameters.table import DROPPING, TABLE
 from pyopencl_gbdt.training.continuing import start_of
 from pyopencl_gbdt.training.fit import Fit
 from tests.conftest import TEST_DEVICE
-from tests.layouts.recipes import Recipe
-from tests.layouts.run import is_refused
-from tests.layouts.ways import WAYS, NotOfferedError
 from tests.reference.train import train_reference
 
 rng = np.random.default_rng(11)
@@ -112,26 +109,6 @@ def test_the_model_is_the_twins(kind):
     assert any(tree.sets.size for tree in twin.trees) == bool(categorical)
     twin = replace(twin, categories=found.ensemble.categories)  # the twin knows codes alone
     assert bytes_of(found) == bytes_of(Model(twin))
-
-
-@pytest.mark.few(3)
-@pytest.mark.more(24)
-@pytest.mark.parametrize("kind", ["plain", "classes", "forest", "vectors", "sets"])
-@pytest.mark.parametrize("way", WAYS)
-def test_the_model_is_the_same_in_every_way(way, kind):
-    params = {**PARAMS, **KINDS[kind], "n_estimators": 5}
-    values, categorical = columns_of(kind)
-    recipe = Recipe(f"dart, {kind}", params, values, {"label": label_of(kind)}, categorical)
-    try:
-        found = WAYS[way](recipe, TEST_DEVICE, np.random.default_rng(3))
-    except GBDTError as error:
-        refused = "tiled" if kind == "sets" else "", "streamed", "little memory"
-        if way not in refused or not is_refused(error):
-            raise
-        return
-    except NotOfferedError:
-        return
-    assert bytes_of(found) == bytes_of(trained(kind, 5))
 
 
 @pytest.mark.few(3)

@@ -6,7 +6,6 @@ import json
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_matrix
 
 from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.model import to_xgboost_json
@@ -75,15 +74,6 @@ def test_a_feature_of_one_bin_splits_off_missing_values():
         {"extra_trees": True, "n_estimators": 1, "device": TEST_DEVICE},
         Dataset(np.ones((20, 1)), np.arange(20)),
     ).ensemble.trees[0].n_nodes == 1  # fmt: skip
-
-
-def test_sparse_rows_are_those_of_an_array():
-    X, y = problem(missing=0.6)
-    own = {"extra_trees": True, "n_estimators": 3, "device": TEST_DEVICE}
-    rows = csr_matrix(np.where(np.isnan(X), 0, X + 10))  # what is not stored is missing
-    model = train(own, Dataset(rows, y))
-    same = train(own, Dataset(np.where(np.isnan(X), np.nan, X + 10), y))
-    assert to_xgboost_json(model.ensemble) == to_xgboost_json(same.ensemble)
 
 
 def test_rounds_are_continued_as_they_would_have_gone_on():

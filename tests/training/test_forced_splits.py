@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt import Dataset, train
-from pyopencl_gbdt.device import selection
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.growth.policy import BestFirst
 from pyopencl_gbdt.model import to_xgboost_json
@@ -24,11 +23,6 @@ FORCED = {
     "left": {"feature": 8, "threshold": 0.7, "right": {"feature": 4, "threshold": 0}},
     "right": {"feature": 0, "threshold": 1e9, "left": {"feature": 1, "threshold": 0.0}},
 }  # fmt: skip
-WAYS = {
-    "streamed": {"page": "streamed"},
-    "two devices": {"device": f"{TEST_DEVICE}=1,{TEST_DEVICE}=1"},
-    "tiled": {"page": "tiled"},
-}
 GROWTH = {
     "levels": {"max_depth": 4},
     "leaves": LOSSGUIDE,
@@ -69,16 +63,6 @@ def test_models_are_the_twins(growth, size):
     twin = train_reference(Parameters.from_dict(given(**params)), X, y)
     assert to_xgboost_json(model.ensemble) == to_xgboost_json(twin)
     assert (model.ensemble.trees[0].feature[0], model.ensemble.trees[-1].gain[0] < 1e6) == (3, True)
-
-
-@pytest.mark.few(4)
-@pytest.mark.parametrize("growth", ["levels", "leaves"])
-@pytest.mark.parametrize("way", WAYS)
-def test_wherever_rows_lie(growth, way, monkeypatch):
-    monkeypatch.setattr(selection, "ALLOWS_TWICE", True)
-    X, y = problem(missing=0.6)
-    plain, model = trained(X, y, **GROWTH[growth]), trained(X, y, **GROWTH[growth], **WAYS[way])
-    assert to_xgboost_json(model.ensemble) == to_xgboost_json(plain.ensemble)
 
 
 @pytest.mark.thorough

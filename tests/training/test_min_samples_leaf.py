@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_matrix
 
 from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.model import to_xgboost_json
@@ -112,26 +111,6 @@ def test_rows_are_counted_whatever_they_weigh(case):
     children = rows_of_children(model, X[counted])
     assert children.size
     assert children.min() >= LEAST  # rows of a sample are among them
-
-
-@pytest.mark.few(2)
-@pytest.mark.parametrize("page", ["tiled", "sorted"])
-@pytest.mark.parametrize("loss", ["reg:squarederror", "reg:pseudohubererror"])
-def test_sparse_rows(page, loss):
-    X, y = problem(missing=0.5)
-    rows = csr_matrix(np.where(np.isnan(X), 0, X + 10))
-    model = train(
-        {
-            "n_estimators": 2,
-            "min_samples_leaf": LEAST,
-            "page": page,
-            "objective": loss,
-            "min_child_weight": 0,
-            "device": TEST_DEVICE,
-        },
-        Dataset(rows, y),
-    )
-    assert rows_of_children(model, rows).min() >= LEAST
 
 
 @pytest.mark.few(2)

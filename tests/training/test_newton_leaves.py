@@ -11,10 +11,7 @@ from pyopencl_gbdt.parameters.parameters import Parameters
 from tests.conftest import TEST_DEVICE
 from tests.layouts.rows import LABELS, WEIGHT, X
 from tests.reference.train import train_reference
-from tests.training import test_team as teams
-from tests.training.test_streamed import check as check_streamed
 from tests.training.test_streamed import copied  # noqa: F401 (a fixture)
-from tests.training.test_streamed import rows as streamed_rows
 
 LOGISTIC = {"objective": "binary:logistic"}
 POISSON = {"objective": "count:poisson"}
@@ -75,39 +72,6 @@ def test_the_twins_model(case):
     twin = to_json(train_reference(Parameters.from_dict(params), X, label, weight))
     assert usual(case) == twin
     assert text({**params, "leaf_estimation_iterations": 1}, label, weight) != twin
-
-
-@pytest.mark.few(1)
-@pytest.mark.parametrize("case", ["logistic", "leaf by leaf", "sampled", "classes"])
-def test_pages_that_take_turns(monkeypatch, copied, case):  # noqa: F811
-    params, label, weighted = CASES[case]
-    params = {"leaf_estimation_iterations": 3, **params}
-    check_streamed(
-        monkeypatch, params, streamed_rows(label, WEIGHT if weighted else None), (1, 3, 7)
-    )
-
-
-def test_drawn_rows_that_are_gathered(monkeypatch, copied):  # noqa: F811
-    """Further steps visit all rows of the pages."""
-    params = {"leaf_estimation_iterations": 3, "subsample": 0.3, **LOGISTIC}
-    check_streamed(monkeypatch, params, streamed_rows("two classes", WEIGHT), (6,))
-
-
-@pytest.mark.few(2)
-@pytest.mark.usefixtures("devices_named_twice")
-@pytest.mark.parametrize("case", ["logistic", "sampled", "exact"])
-def test_several_devices(case):
-    params, label, weighted = CASES[case]
-    params = {"leaf_estimation_iterations": 3, **params}
-    weight = WEIGHT if weighted else None
-    teams.check(params, label, weights=[3, 1, 2], names=[TEST_DEVICE] * 3, weight=weight)
-
-
-@pytest.mark.few(1)
-@pytest.mark.parametrize("case", ["logistic", "counts"])
-def test_tiles(case):
-    params, label, weight = problem(case)
-    assert text({**params, "page": "tiled"}, label, weight) == usual(case)
 
 
 def categories(n_levels):

@@ -136,15 +136,6 @@ def test_statistics_of_categories_and_evaluation_sets(has_time):
     assert model.history["test"]["logloss"][-1] == pytest.approx(loss, rel=1e-5)
 
 
-def test_sparse_rows_have_the_model_of_dense_ones():
-    sparse = pytest.importorskip("scipy.sparse")
-    X, score, _ = rows(150)
-    dense = np.where(np.isnan(X), 0, X)
-    params = {**ORDERED, "device": TEST_DEVICE}
-    trees = train(params, Dataset(np.where(dense == 0, np.nan, dense), score)).ensemble.trees
-    assert train(params, Dataset(sparse.csr_matrix(dense), score)).ensemble.trees == trees
-
-
 def test_memory_is_estimated():
     device, n = open_device(TEST_DEVICE), 10_000
     plain, ordered = (

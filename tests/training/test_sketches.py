@@ -8,17 +8,14 @@ import numpy as np
 import pytest
 
 import pyopencl_gbdt as gbdt
-from pyopencl_gbdt.fit import page_schedule
 from pyopencl_gbdt.gradients import gradients
 from pyopencl_gbdt.gradients.gradients import are_computed_again
 from pyopencl_gbdt.growth import sketched_leaves
-from pyopencl_gbdt.model import to_json
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.profiling import tree_facts
 from tests.conftest import TEST_DEVICE
 from tests.reference.sketch import signs, sketched
 from tests.reference.train import train_reference
-from tests.training.test_streamed import model_of
 from tests.training.test_vector_leaves import (
     CLASSES,
     LEAF_WISE,
@@ -58,8 +55,6 @@ LATER = {
     ),
 }  # fmt: skip
 KINDS = {**VECTORS, **LATER}
-#: Those that several devices train, or pages that take turns.
-SHARED = [k for k in (*SKETCHED, *LATER) if k != "tiled" and not k.startswith("ordered")]
 
 
 def twin(params, y, weight=None):
@@ -98,29 +93,6 @@ def test_quanta_may_be_computed_again(monkeypatch, kind):
     assert quantize.bytes < 8 * len(X) * y.shape[-1] * params["n_estimators"]
 
 
-@pytest.mark.usefixtures("devices_named_twice")
-@pytest.mark.few(2)
-@pytest.mark.more(8)
-@pytest.mark.parametrize("kind", SHARED)
-def test_bits_are_the_same_on_several_devices(kind):
-    given, y, weight = KINDS[kind]
-    params, data = {**PARAMS, **given, "sketch": 2}, gbdt.Dataset(X, y, weight)
-    devices = f"{TEST_DEVICE}=1,{TEST_DEVICE}=3,{TEST_DEVICE}=2"
-    page = "streamed" if "targets" in kind else "auto"
-    assert gbdt.train({**params, "device": devices, "page": page}, data).ensemble == (
-        gbdt.train(params, data).ensemble
-    )
-
-
-@pytest.mark.few(3)
-@pytest.mark.more(8)
-@pytest.mark.parametrize("kind", SHARED)
-def test_bits_are_the_same_in_pages_that_take_turns(monkeypatch, kind):
-    given, y, weight = KINDS[kind]
-    params, data = {**PARAMS, **given, "sketch": 2}, gbdt.Dataset(X, y, weight)
-    assert model_of(monkeypatch, 3, data, params) == to_json(gbdt.train(params, data).ensemble)
-
-
 @pytest.mark.few(1)
 @pytest.mark.parametrize("n_sketches", [1, 3, 5])
 def test_any_number_of_sketches(n_sketches):
@@ -153,14 +125,6 @@ def test_large_gradients_have_high_words():
     y[:2] = 1e9
     params = {**PARAMS, "sketch": 2}
     assert gbdt.train(params, gbdt.Dataset(X, y)).ensemble == twin(params, y)
-
-
-def test_large_gradients_have_high_words_in_pages_that_are_copied(monkeypatch):
-    monkeypatch.setattr(page_schedule, "works_in_place", lambda device: False)
-    y = TARGETS.copy()
-    y[:2] = 1e9
-    params, data = {**PARAMS, "sketch": 2, "subsample": 0.7}, gbdt.Dataset(X, y)
-    assert model_of(monkeypatch, 3, data, params) == to_json(gbdt.train(params, data).ensemble)
 
 
 def test_a_model_is_continued_and_watched():

@@ -6,7 +6,6 @@ import json
 import numpy as np
 import pytest
 import xgboost
-from scipy.sparse import csr_matrix
 
 from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.errors import ModelFormatError
@@ -140,15 +139,6 @@ def test_monotone_constraints_hold():
         assert (np.diff(found, axis=0) * sign >= 0).all(), feature
     used = {int(f) for tree in model.ensemble.trees for f in tree.feature[~tree.is_leaf]}
     assert used == {0, 1, 2, 3}
-
-
-def test_sparse_data_give_the_model_of_dense_ones():
-    """All values that are missing in the one are missing in the other."""
-    params, X, y, _ = problem("squared")
-    there = ~np.isnan(X)
-    matrix = csr_matrix((X[there], np.nonzero(there)), X.shape)
-    sparse = train({"device": TEST_DEVICE, **params}, Dataset(matrix, y))
-    assert sparse.ensemble.trees == twin("squared").trees
 
 
 @pytest.mark.parametrize("case", ["squared", "forest of classes", "quantile"])

@@ -113,20 +113,6 @@ def test_losses_of_the_users_own():
     assert set(seen) == {(N, N)}
 
 
-@pytest.mark.few(2)
-@pytest.mark.parametrize("name", ["normal", "lognormal", "gamma", "negative_binomial"])
-def test_distributions(name):
-    label = np.abs(LABELS["number"][ORDER]) + np.float32(0.25)
-    data = Dataset(X[ORDER], np.floor(label) if name == "negative_binomial" else label, WEIGHT)
-    params = {"objective": f"dist:{name}", "n_estimators": 3, "max_depth": 4}
-    for more in ({}, {"grow_policy": "symmetric"}):
-        alone, shared = (
-            train({**params, **more, "device": own}, data) for own in (TEST_DEVICE, listed(TWO))
-        )
-        assert alone.ensemble == shared.ensemble
-        assert max(tree.n_nodes for tree in alone.ensemble.trees) > 5
-
-
 def test_nearly_exact_quantiles():
     check({"max_bin": 16, "max_bin_exact": False}, "number", weight=WEIGHT)
 

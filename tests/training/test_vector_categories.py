@@ -21,7 +21,6 @@ from tests.compare import assert_same_bits
 from tests.conftest import TEST_DEVICE
 from tests.reference.train import train_reference
 from tests.training.test_category_splits import device_as
-from tests.training.test_streamed import model_of
 from tests.xgboost_versions import KEEPS_SETS_OF_VECTORS
 
 N_CLASSES, LEVELS = 3, [1, 2]
@@ -133,14 +132,6 @@ def test_kernels_of_others_find_the_same_sets(pretence, case):
     fit = Fit(device_as(pretence), params, objective, rows(CASES[case][1]), start)
     trees = fit.run(params.n_estimators)
     assert with_vectors(trees, twin.n_outputs, 1) == twin.trees
-
-
-@pytest.mark.few(1)
-@pytest.mark.parametrize("case", ["targets", "classes", "leaf by leaf", "symmetric", "sketches"])
-def test_sets_are_the_same_in_pages_that_take_turns(monkeypatch, case):
-    given, label = CASES[case]
-    wanted = to_json(train({**SETS, **given}, rows(label)).ensemble)
-    assert model_of(monkeypatch, 3, rows(label), {**SETS, **given}) == wanted
 
 
 def test_levels_are_in_the_order_of_the_output_that_gains_most():

@@ -11,7 +11,6 @@ from scipy.sparse import csr_matrix
 import pyopencl_gbdt as gbdt
 from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.errors import MemoryPlanError, ParameterError
-from pyopencl_gbdt.model import to_json
 from pyopencl_gbdt.numerics.portable_math import ordered
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
@@ -20,7 +19,6 @@ from pyopencl_gbdt.training.memory_estimate import estimate_memory
 from tests.conftest import TEST_DEVICE
 from tests.reference.renew_leaves import residuals
 from tests.reference.train import train_reference
-from tests.training.test_streamed import model_of
 
 PARAMS = {
     "multi_strategy": "multi_output_tree", "max_depth": 3, "n_estimators": 2, "max_bin": 16,
@@ -103,10 +101,6 @@ KINDS = {
 }  # fmt: skip
 
 
-#: Those with pages of codes that can take turns.
-STREAMED = [kind for kind in KINDS if kind != "tiled" and not kind.startswith("exact")]
-
-
 def trained(kind: str, **more):
     given, y, weight = KINDS[kind]
     return gbdt.train({**PARAMS, **given, **more}, gbdt.Dataset(X, y, weight))
@@ -134,16 +128,6 @@ def test_ordered_boosting_gives_the_bits_of_the_twin(kind):
     assert trained(kind, **ordered).ensemble == train_reference(params, X, y, weight)
 
 
-@pytest.mark.few(4)
-@pytest.mark.more(8)
-@pytest.mark.parametrize("kind", STREAMED)
-def test_bits_are_the_same_in_pages_that_take_turns(monkeypatch, kind):
-    given, y, weight = KINDS[kind]
-    data = gbdt.Dataset(X, y, weight)
-    wanted = to_json(trained(kind).ensemble)
-    assert model_of(monkeypatch, 3, data, {**PARAMS, **given}) == wanted
-
-
 @pytest.mark.parametrize("kind", ["quantiles", "leaf by leaf, quantiles"])
 def test_each_output_keeps_the_residuals_of_its_own(monkeypatch, device, kind):
     """Outputs share the lists of rows; work-items select the quantiles of both at once.
@@ -160,30 +144,6 @@ def test_each_output_keeps_the_residuals_of_its_own(monkeypatch, device, kind):
     keys = fit.parts.arena["renew_key"].get().reshape(2, -1)
     for own, margin in zip(keys, margins, strict=True):
         assert np.isin(own, ordered(residuals(y, margin))).all()
-
-
-@pytest.mark.usefixtures("devices_named_twice")
-@pytest.mark.few(4)
-@pytest.mark.more(8)
-@pytest.mark.parametrize("kind", [*STREAMED, "exact"])
-def test_bits_are_the_same_on_several_devices(kind):
-    given = {} if kind in ("targets", "quantiles", "exact") else {"page": "streamed"}
-    found = trained(kind, device=f"{TEST_DEVICE}=1,{TEST_DEVICE}=3,{TEST_DEVICE}=2", **given)
-    assert "devices" in found.variants
-    assert found.ensemble == trained(kind).ensemble
-
-
-@pytest.mark.few(3)
-@pytest.mark.parametrize("kind", KINDS)
-def test_sparse_rows_give_the_trees_of_dense_ones(kind):
-    """Absent entries are missing values."""
-    given, y, weight = KINDS[kind]
-    dense = np.where(X > 0.2, X, np.float32(np.nan))
-    sparse = csr_matrix(np.nan_to_num(dense))
-    params = {**PARAMS, **given, "page": "auto"}
-    found, wanted = (gbdt.train(params, gbdt.Dataset(own, y, weight)) for own in (sparse, dense))
-    assert found.variants["page"] == "tiled"
-    assert found.ensemble == wanted.ensemble
 
 
 def test_exact_search_needs_a_bin_for_every_value(monkeypatch):
