@@ -243,8 +243,8 @@ class Arena:
     def allocate(self, *, joins: bool) -> None:
         """Give all arrays their memory, then their contents; see ``MemoryPlan.check`` before.
 
-        With ``joins``, small ones become parts of one, whose first contents go up in one copy; see
-        ``joint_arrays``. Functions fill arrays after all values are there.
+        With ``joins``, small arrays become parts of one allocation, and one copy brings their first
+        contents; see ``joint_arrays``. Contents that functions write come after all others.
         """
         planned = self.plan.arrays
         small = [name for name in planned if joins and self.plan.bytes_of(name) <= MOST_BYTES]

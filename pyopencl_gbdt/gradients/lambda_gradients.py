@@ -160,7 +160,7 @@ class LambdaGradients:
         return launches + (self._bias() if loss.lambdarank_unbiased else [])
 
     def _parts(self) -> Parts:
-        """Return launches that share the rows, so many that all may be of the longest query."""
+        """Return launches that share the rows, as many as if all queries were the longest."""
         n_pairs = float(self.rows.n_rows) * self._facts.longest
         return Parts.of(self.arena.device.caps, _PAIR_BYTES * n_pairs)
 

@@ -48,7 +48,7 @@ def searches_few_bins(features: FitFeatures, variant: Variant) -> bool:
 
 
 def group_size(ways: Ways, variant: Variant, most_codes: int) -> int:
-    """Return the work-items of a group: a variant's, or fewer where each has a code even then."""
+    """Return the size of a work-group: the variant's, halved while a feature has half the codes."""
     size = ways.wg_size(variant)
     fixed = ways.facts.parameters.work_group_size > 0
     least: int = size if fixed else variant.params.get("least", size)
@@ -147,7 +147,7 @@ class Split:
         return {} if self.sets is None else self.arena.arguments("feature_kinds")
 
     def _smoothing(self) -> dict[str, DeviceArray | float]:
-        """Return the arguments that only kernels have which smooth weights."""
+        """Return the arguments of kernels that smooth weights; empty for other kernels."""
         smoothing = self.nodes.params.smoothing
         return {**smoothing, **self.arena.arguments("node_weights")} if smoothing else {}
 

@@ -68,7 +68,7 @@ class MatricesOfJobs:
         self._values: dict[int, DeviceArray] = {}
 
     def cuts(self, own: Cutter) -> tuple[Cuts, ValueSource] | None:
-        """Return the cut points of a job's matrix, and where it lies now, to be encoded.
+        """Return the cut points of a job's matrix, and its values on the device, to be encoded.
 
         None: the job cuts its columns alone.
         """

@@ -232,7 +232,7 @@ class ParameterValues:
 
     @property
     def smoothing(self) -> dict[str, float]:
-        """The argument that only kernels have which smooth weights; its products are not tiny."""
+        """The argument of kernels that smooth weights, at least 2^-20; empty for other kernels."""
         return {"path_smooth": max(self.path_smooth, 2.0**-20)} if self.smooths else {}
 
     @property

@@ -70,7 +70,8 @@ def host_rows(
 ) -> HostRows | None:
     """Return rows that are to walk the trees on the host; None where a device is to do it.
 
-    Rows of a device that was opened walk there, but for sparse rows of trees with linear leaves.
+    If the caller opened the device, rows walk the trees on it. The exception is sparse rows of
+    trees with linear leaves: these walk on the host.
 
     Parameters
     ----------

@@ -172,7 +172,7 @@ class JoinedFits:
             self._take(self._results)
 
     def _count(self, others: Sequence[RunningTask] = (), *, evaluates: bool = True) -> None:
-        """Count the round that was enqueued last, unless it is; for all fits but ``others``.
+        """Count the round that was enqueued last, for all fits but ``others``; count it only once.
 
         With ``evaluates``, its metrics were enqueued, too.
         """

@@ -117,7 +117,7 @@ def digests_of_parts(team: Team, data: Dataset) -> dict[str, str]:
     """Return a digest of each part of all members' data, by the part's name.
 
     The digest of rows is a sum of digests of single rows with their numbers. It finds data that
-    differ by accident; who wants two data sets with equal digests can make them.
+    differ by accident. It does not protect from somebody who looks for data with equal digests.
 
     Parameters
     ----------

@@ -135,7 +135,7 @@ def runs_at_once(template: str) -> bool:
 
 
 def is_off() -> bool:
-    """Tell whether the user wants no other process to compile kernels."""
+    """Tell whether the user forbids that other processes compile kernels."""
     return os.environ.get(ENVIRONMENT, "").strip().lower() == "off"
 
 

@@ -29,7 +29,7 @@ _BUSY_ITEMS = 512
 
 
 class DeviceRows(ABC):
-    """Adds trees to the quanta of rows on a device, with the bits of the host.
+    """Adds trees to the quanta of rows on a device; the sums have the same bits as on the host.
 
     Parameters
     ----------
