@@ -9,6 +9,7 @@ from pyopencl_gbdt.errors import ParameterError
 COMMAND_BUFFERS = "PYOPENCL_GBDT_COMMAND_BUFFERS"
 JOINT_CODES = "PYOPENCL_GBDT_JOINT_CODES"
 LAST_GROUP = "PYOPENCL_GBDT_LAST_GROUP"
+LEVEL_COLUMNS = "PYOPENCL_GBDT_LEVEL_COLUMNS"
 PACKED_ARGUMENTS = "PYOPENCL_GBDT_PACKED_ARGUMENTS"
 SENT_COLUMNS = "PYOPENCL_GBDT_SENT_COLUMNS"
 SMALL_FITS = "PYOPENCL_GBDT_SMALL_FITS"
@@ -17,8 +18,9 @@ _WORDS = {
     COMMAND_BUFFERS: ("on", "off"),
     JOINT_CODES: ("on", "alone", "products", "off"),
     LAST_GROUP: ("on", "off"),
+    LEVEL_COLUMNS: ("on", "off"),
     PACKED_ARGUMENTS: ("on", "off"),
-    SENT_COLUMNS: ("on", "off"),
+    SENT_COLUMNS: ("on", "together", "off"),
     SMALL_FITS: ("on", "off"),
 }
 

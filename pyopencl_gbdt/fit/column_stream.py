@@ -2,6 +2,7 @@
 
     host     |page 0: f0 f1 f2 f3 ..|page 1: f0 f1 f2 f3 ..|     column by column
     drawn     f1 f3
+    together |page 0: f1 f3|page 1: f1 f3|                       put there by threads, if asked for
     slot     |f1|f3|  ->  |row 0: f1 f3|row 1: f1 f3| ..         as they come, and for histograms
 
 Columns stay in a slot until other ones are drawn, or another page needs it.
@@ -9,18 +10,22 @@ Columns stay in a slot until other ones are drawn, or another page needs it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.data.threads import n_threads
 from pyopencl_gbdt.device import Device, DeviceArray, Launch
+from pyopencl_gbdt.device.switches import SENT_COLUMNS, asked
 from pyopencl_gbdt.device.transfers import Mark, Transfers
 from pyopencl_gbdt.fit.page_schedule import CODES
 from pyopencl_gbdt.fit.page_stream import Loads, PageStream, Slot
 from pyopencl_gbdt.pages.stored import HostColumns
 
+U8 = npt.NDArray[np.uint8]
 #: Codes of a byte.
 BYTE_CODES = 256
 #: By which a kernel's digit of a code is the code itself, see ``JointColumns.digit_table``.
@@ -50,18 +55,79 @@ class ColumnLoads:
 
     def __init__(self, transfers: Transfers, stored: HostColumns) -> None:
         self._transfers, self._stored = transfers, stored
-        self.runs: list[tuple[int, int]] = []
+        self._runs: list[tuple[int, int]] = []
+
+    def take(self, columns: npt.NDArray[np.uint32]) -> None:
+        """Bring other columns from now on."""
+        self._runs = runs_of(columns)
 
     def expect(self, pages: Sequence[int]) -> None:
         """Do nothing: pages lie in the host's memory."""
 
     def bring(self, index: int, array: DeviceArray, after: Mark) -> Mark:
         """Enqueue the copy of a page's drawn columns to the device."""
-        parts = [self._stored.columns(index, *run) for run in self.runs]
+        parts = [self._stored.columns(index, *run) for run in self._runs]
         return self._transfers.bring_parts(array, parts, (after,))
 
     def close(self) -> None:
         """Do nothing: no thread loads pages."""
+
+
+class ColumnsTogether(ColumnLoads):
+    """The same; threads of the host put a page's columns together, once a batch.
+
+    They lie in page-locked memory then, and one copy brings them.
+    """
+
+    def __init__(self, device: Device, transfers: Transfers, stored: HostColumns) -> None:
+        super().__init__(transfers, stored)
+        n_pages = len(stored.bounds)
+        self._device = device
+        self._together: list[U8 | None] = [None] * n_pages
+        self._ready: list[Future[int] | None] = [None] * n_pages
+        self._marks: list[Mark] = [None] * n_pages
+        self._pool: ThreadPoolExecutor | None = None
+        self.most_columns = 0
+
+    def take(self, columns: npt.NDArray[np.uint32]) -> None:
+        """Bring other columns from now on."""
+        super().take(columns)
+        self._ready = [None] * len(self._ready)
+
+    def expect(self, pages: Sequence[int]) -> None:
+        """Begin to put together the columns of the pages that a pass will bring, in order."""
+        self._pool = self._pool or ThreadPoolExecutor(n_threads())
+        for index in pages:
+            if self._together[index] is None:
+                n_rows = self._stored.bounds[index][1]
+                self._together[index] = self._device.pinned(self.most_columns * n_rows)
+            if self._ready[index] is None:
+                self._ready[index] = self._pool.submit(self._put_together, index)
+
+    def _put_together(self, index: int) -> int:
+        """Copy a page's columns to where they lie together; return their bytes."""
+        self._transfers.wait(self._marks[index])  # of what lay there before
+        to, end = self._together[index], 0
+        assert to is not None
+        for run in self._runs:
+            own = self._stored.columns(index, *run)
+            to[end : end + own.size] = own
+            end += own.size
+        return end
+
+    def bring(self, index: int, array: DeviceArray, after: Mark) -> Mark:
+        """Enqueue the copy of a page's drawn columns to the device, once they lie together."""
+        ready, host = self._ready[index], self._together[index]
+        assert ready is not None
+        assert host is not None
+        self._marks[index] = self._transfers.bring(array, host[: ready.result()], (after,))
+        return self._marks[index]
+
+    def close(self) -> None:
+        """End the threads, and free their memory."""
+        if self._pool is not None:
+            self._pool.shutdown(wait=True, cancel_futures=True)
+        self._pool, self._together = None, []
 
 
 class ColumnStream(PageStream):
@@ -72,8 +138,16 @@ class ColumnStream(PageStream):
         self._gathers: Sequence[Sequence[Launch]] = ()
 
     def _loads_of(self, stored: Any) -> Loads:
-        self._columns = ColumnLoads(self.transfers, stored)
+        together = asked(SENT_COLUMNS) == "together"
+        own = self.transfers, stored
+        self._columns = ColumnsTogether(self.device, *own) if together else ColumnLoads(*own)
         return self._columns
+
+    def use(self, slots: Sequence[Mapping[str, DeviceArray]]) -> None:
+        """Begin with empty slots; see `PageStream`."""
+        super().use(slots)
+        if isinstance(self._columns, ColumnsTogether):
+            self._columns.most_columns = max((own[CODES].shape[0] for own in slots), default=0)
 
     def begin_columns(self) -> None:
         """Run what is on the list, if it asks for the columns drawn before."""
@@ -92,7 +166,8 @@ class ColumnStream(PageStream):
         gathers : sequence of sequence of Launch
             What runs behind the copy of each page's columns.
         """
-        self._columns.runs, self._gathers = runs_of(columns), gathers
+        self._columns.take(columns)
+        self._gathers = gathers
         for slot in self._slots:
             slot.there.discard(CODES)
 

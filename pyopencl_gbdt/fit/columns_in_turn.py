@@ -17,7 +17,7 @@ from pyopencl_gbdt.fit.nodes import Nodes
 from pyopencl_gbdt.fit.page import in_slot
 from pyopencl_gbdt.fit.page_schedule import CODES
 from pyopencl_gbdt.fit.rows_in_turn import RowsInTurn, may_gather_rows, passes_of_codes
-from pyopencl_gbdt.fit.ways import may_gather
+from pyopencl_gbdt.fit.ways import gathered_columns, may_gather
 from pyopencl_gbdt.pages.page import AnyPage, Page
 from pyopencl_gbdt.pages.stored import HostColumns, KeptPages
 from pyopencl_gbdt.parameters.facts import FitFacts
@@ -43,7 +43,8 @@ def sends_columns(device: Device, nodes: Nodes, facts: FitFacts, team: Team) -> 
     `MOST_SENT` of all. Where trees may grow on drawn rows in place of that, fewer bytes decide. The
     trees are the same.
 
-    ``PYOPENCL_GBDT_SENT_COLUMNS`` may be ``"off"``, or ``"on"``: wherever this is possible.
+    ``PYOPENCL_GBDT_SENT_COLUMNS`` may be ``"off"``, or ``"on"``: wherever this is possible; or
+    ``"together"``: there, too, and threads of the host put a page's drawn columns together.
     """
     word, pages = asked(SENT_COLUMNS), facts.pages
     if word == "off" or team.size > 1 or page_schedule.works_in_place(device):
@@ -52,9 +53,9 @@ def sends_columns(device: Device, nodes: Nodes, facts: FitFacts, team: Team) -> 
         return False
     if facts.parameters.cache_folders:  # whose pages lie by row
         return False
-    sent = nodes.round_trees * facts.columns_of_tree
-    if word == "on" or sent > MOST_SENT * pages.n_features:
-        return word == "on"
+    sent = nodes.round_trees * gathered_columns(facts)
+    if word != "auto" or sent > MOST_SENT * pages.n_features:
+        return word != "auto"
     of_columns = (sent + ROW_BYTES) * passes_of_codes(nodes, gathers=False)
     of_rows = (pages.n_features + ROW_BYTES) * passes_of_codes(nodes, gathers=True)
     return not may_gather_rows(nodes, team) or of_columns <= of_rows
@@ -73,12 +74,14 @@ class ColumnsInTurn(RowsInTurn):
     @property
     def n_columns(self) -> int:
         """Columns that the trees of a batch draw at most."""
-        return self.ways.facts.columns_of_tree * self.nodes.n_trees
+        return gathered_columns(self.ways.facts) * self.nodes.n_trees
 
     def kept(self) -> MemoryPlan:
         """Return what the host keeps of all pages: all columns."""
         kept = super().kept()
         del kept.arrays[GATHERED]
+        if asked(SENT_COLUMNS) == "together":
+            kept.arrays["drawn columns"] = kept.arrays[CODES]
         kept.arrays[CODES] = (self.features.layout.n_features, self.n_rows), _BYTE
         return kept
 
@@ -101,7 +104,7 @@ class ColumnsInTurn(RowsInTurn):
     def _gathered_of(self, n_rows: int) -> tuple[tuple[int, ...], Any]:
         """Return shape and dtype of the columns of so many rows that trees gather."""
         coalesced = self.arena.device.caps.coalesces_reads
-        order = BlockOrder.of(self.ways.facts.columns_of_tree, _BYTE, coalesced=coalesced)
+        order = BlockOrder.of(gathered_columns(self.ways.facts), _BYTE, coalesced=coalesced)
         runs, *others = order.shape(n_rows)
         return (self.nodes.n_trees * runs, *others), _BYTE
 

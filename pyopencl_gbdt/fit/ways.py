@@ -11,9 +11,9 @@ from pyopencl_gbdt.device import Capabilities, Device, Program, Variant
 from pyopencl_gbdt.device.drivers.fallback import Attempt
 from pyopencl_gbdt.device.render import Param
 from pyopencl_gbdt.device.small_fits import FitSize, in_small_fits
-from pyopencl_gbdt.device.switches import JOINT_CODES, asked
+from pyopencl_gbdt.device.switches import JOINT_CODES, LEVEL_COLUMNS, asked
 from pyopencl_gbdt.device.team.member import Team
-from pyopencl_gbdt.device.team.messages import PercentGathered
+from pyopencl_gbdt.device.team.messages import PercentGathered, PercentOfLevels
 from pyopencl_gbdt.device.variants import KERNELS, choose, choosing
 from pyopencl_gbdt.fit.features import FitFeatures
 from pyopencl_gbdt.fit.nodes import Nodes
@@ -79,18 +79,52 @@ def gathers_columns(facts: FitFacts) -> bool:
     pages, caps = facts.pages, facts.device
     if pages.sends_columns:
         return True
-    few, agreed = facts.columns_of_tree, pages.percent_gathered
+    few, agreed = gathered_columns(facts), pages.percent_gathered
     if caps is None or pages.kind != "dense" or not may_gather(facts):
         return False
     if pages.adds_histograms and agreed is None:  # of several pages of one device
         return False
+    if gathers_levels(facts):
+        return agreed is None or agreed > 0
     percent = percent_gathered(facts, caps) if agreed is None else agreed
-    return 100 * few * pages.most_codes <= percent * pages.n_codes
+    return _takes_at_most(percent, few, facts)
+
+
+def gathered_columns(facts: FitFacts) -> int:
+    """Return how many columns a tree gathers, if trees gather some; 0: it has all.
+
+    They are those that the tree draws, or the fewer ones that its levels draw together.
+    """
+    return facts.columns_of_levels if gathers_levels(facts) else facts.columns_of_tree
+
+
+def gathers_levels(facts: FitFacts) -> bool:
+    """Whether trees that gather columns gather those alone that their levels draw.
+
+    Levels that draw the same columns leave room for others: a tree gathers as many as its levels
+    draw at most.
+
+    ``PYOPENCL_GBDT_LEVEL_COLUMNS`` may be ``"off"``, or ``"on"``: wherever this is possible.
+    """
+    word, of_levels = asked(LEVEL_COLUMNS), facts.columns_of_levels
+    if word != "auto" or not of_levels:
+        return word == "on" and of_levels > 0
+    agreed, caps = facts.pages.percent_of_levels, facts.device
+    if caps is None:
+        return False
+    percent = percent_of_levels(facts, caps) if agreed is None else agreed
+    return _takes_at_most(percent, of_levels, facts)
+
+
+def _takes_at_most(percent: int, n_columns: int, facts: FitFacts) -> bool:
+    """Whether histograms of so many gathered columns take at most this share of those of all."""
+    pages = facts.pages
+    return 100 * n_columns * pages.most_codes <= percent * pages.n_codes
 
 
 def may_gather(facts: FitFacts) -> bool:
     """Whether trees draw columns, and need no others."""
-    params, pages, few = facts.parameters, facts.pages, facts.columns_of_tree
+    params, pages, few = facts.parameters, facts.pages, gathered_columns(facts)
     if not few or params.forced_splits:  # on columns that a tree may not have drawn
         return False
     gathered = few * facts.n_outputs * params.num_parallel_tree
@@ -102,6 +136,12 @@ def may_gather(facts: FitFacts) -> bool:
 def percent_gathered(facts: FitFacts, caps: Capabilities) -> int:
     """Return the most that the histograms of gathered columns may take of those of all."""
     percent: int = variant_of("gather_columns", facts, caps).params["percent"]
+    return percent
+
+
+def percent_of_levels(facts: FitFacts, caps: Capabilities) -> int:
+    """Return the same for columns that the levels of a tree draw."""
+    percent: int = variant_of("gather_columns", facts, caps).params["levels"]
     return percent
 
 
@@ -158,8 +198,12 @@ class Ways:
         one_page : bool
             Whether this member has its rows in one page.
         """
-        if self.facts.columns_of_tree:
-            own = percent_gathered(self.facts, self.device.caps) if one_page else 0
+        facts, caps = self.facts, self.device.caps
+        if facts.columns_of_levels:
+            own = percent_of_levels(facts, caps) if one_page else 0
+            self.learn(percent_of_levels=team.least(PercentOfLevels, own))
+        if facts.columns_of_tree or facts.columns_of_levels:
+            own = percent_gathered(facts, caps) if one_page else 0
             self.learn(percent_gathered=team.least(PercentGathered, own))
 
     def build(self, kernel: str, make: Callable[[Variant], Program]) -> Program:
@@ -269,7 +313,7 @@ class RowLists:
         """Codes of a node's histogram: those of all features, or of the columns of its tree."""
         facts, layout = self.ways.facts, self.features.layout
         gathers = gathers_columns(facts)
-        return facts.columns_of_tree * layout.most_codes if gathers else layout.n_codes
+        return gathered_columns(facts) * layout.most_codes if gathers else layout.n_codes
 
     @property
     def lists_drawn(self) -> bool:

@@ -25,7 +25,9 @@ from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.fit.page import FitPage
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.rows import FitRows
+from pyopencl_gbdt.fit.ways import gathered_columns, gathers_levels
 from pyopencl_gbdt.growth.feature_mask import MOST_COMPARED, column_weights
+from pyopencl_gbdt.growth.level_columns import LevelColumns
 from pyopencl_gbdt.pages.page import AnyPage, Layout, Page
 from pyopencl_gbdt.primitives.packed_codes import BlockOrder, JoinedCodes, PackedCodes
 
@@ -52,8 +54,12 @@ class DrawnColumns:
         self.arena.array("drawn_keys", (self.nodes.n_trees, n), np.uint32)
         self.arena.array("drawn_columns", (self.nodes.n_trees, self.n_drawn), np.uint32)
 
-    def draw(self, batch: Batch) -> Launch:
+    def draws(self, batch: Batch) -> list[Launch]:
         """Return the launch that lists the features of some trees."""
+        return [self.draw(batch)]
+
+    def draw(self, batch: Batch) -> Launch:
+        """Return that launch alone."""
         arena, nodes = self.arena, self.nodes
         return self.program.bind(
             "draw_columns", batch.size, n_features=self.features.layout.n_features,
@@ -66,7 +72,7 @@ class DrawnColumns:
 def gathered_parts(parts: FitParts) -> FitParts:
     """Return the parts of a search among gathered columns; asks for the array of their codes."""
     arena, rows, nodes, features, ways = parts
-    page, n, width = rows.page_list[0], ways.facts.columns_of_tree, features.layout.most_codes
+    page, n, width = rows.page_list[0], gathered_columns(ways.facts), features.layout.most_codes
     assert isinstance(page, Page)
     assert isinstance(page.codes, PackedCodes | JoinedCodes)
     dtype = page.codes.codes.dtype
@@ -106,8 +112,9 @@ class GatherColumns:
     """
 
     def __init__(self, parts: FitParts, searched: FitParts) -> None:
-        self.drawn, self.rows, self.gathered = DrawnColumns(parts), parts.rows, searched.rows
-        self.ways = parts.ways
+        self.rows, self.gathered, self.ways = parts.rows, searched.rows, parts.ways
+        kind = LevelColumns if gathers_levels(self.ways.facts) else DrawnColumns
+        self.drawn: DrawnColumns | LevelColumns = kind(parts)
         self.program = self.ways.build_kernel(
             "gather_columns", of_variant=("rows",), code=self.rows.codes.code_type
         )
@@ -122,13 +129,13 @@ class GatherColumns:
     def launches(self, batch: Batch) -> list[Action]:
         """Return the actions that list the columns of some trees and gather them."""
         pages = zip(self.rows.pages, self.gathered.pages, strict=True)
-        draw, gathers = self.drawn.draw(batch), [[self._page(batch, *page)] for page in pages]
+        draws, gathers = self.drawn.draws(batch), [[self._page(batch, *page)] for page in pages]
         if self.rows.stream is not None:
             from pyopencl_gbdt.growth.sent_columns import TakeColumns
 
             drawn = self.drawn.arena["drawn_columns"]
-            return [TakeColumns(self.rows, draw, drawn, gathers, batch.size)]
-        return [draw, *(launch for own in gathers for launch in own)]
+            return [TakeColumns(self.rows, draws, drawn, gathers, batch.size)]
+        return [*draws, *(launch for own in gathers for launch in own)]
 
     def _page(self, batch: Batch, page: FitPage, gathered: FitPage) -> Launch:
         source, to = page.codes, gathered.codes

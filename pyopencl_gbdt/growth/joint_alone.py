@@ -22,7 +22,7 @@ from pyopencl_gbdt.dtypes import BLOCK_BYTES
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.fit.features import FitFeatures
 from pyopencl_gbdt.fit.parts import FitParts
-from pyopencl_gbdt.fit.ways import Ways, gathers_columns, variant_of
+from pyopencl_gbdt.fit.ways import Ways, gathered_columns, gathers_columns, variant_of
 from pyopencl_gbdt.growth.joint_columns import (
     ENVIRONMENT,
     asked,
@@ -90,7 +90,7 @@ def why_not_alone(facts: FitFacts) -> str:
 
 def _most_rows(facts: FitFacts, caps: Capabilities) -> int:
     """Return the most rows of a page whose histograms read joint codes, or drawn columns."""
-    blocks = max(blocks_of(facts.pages.n_joined), blocks_of(facts.columns_of_tree)) + 1
+    blocks = max(blocks_of(facts.pages.n_joined), blocks_of(gathered_columns(facts))) + 1
     return histogram_rows(caps, BLOCK_BYTES * blocks)
 
 

@@ -20,10 +20,10 @@ class TakeColumns(ColumnsTaken):
     ----------
     rows : FitRows
         Whose pages bring them.
-    draw : Launch
-        Draws the columns of some trees, ...
+    draws : sequence of Launch
+        Draw the columns of some trees, ...
     drawn : uint32 DeviceArray, shape (n_trees or more, n_drawn)
-        ... and lists them here.
+        ... and list them here.
     gathers : sequence of sequence of Launch
         What gathers them on the device for histograms, page by page.
     n_trees : int
@@ -32,18 +32,19 @@ class TakeColumns(ColumnsTaken):
     name = "columns that pages bring"
 
     def __init__(
-        self, rows: FitRows, draw: Launch, drawn: DeviceArray, gathers: Sequence[Sequence[Launch]],
-        n_trees: int,
+        self, rows: FitRows, draws: Sequence[Launch], drawn: DeviceArray,
+        gathers: Sequence[Sequence[Launch]], n_trees: int,
     ) -> None:  # fmt: skip
         stream, codes = rows.stream, rows.codes
         assert isinstance(stream, ColumnStream)
         assert isinstance(codes, JoinedCodes)
         self.stream, self.digits, self.n_trees = stream, codes.digits, n_trees
-        self.draw, self.drawn, self.gathers = draw, drawn, gathers
+        self.draws, self.drawn, self.gathers = draws, drawn, gathers
 
     def __call__(self) -> None:
         self.stream.begin_columns()
-        self.draw()
+        for launch in self.draws:
+            launch()
         columns = np.unique(self.drawn.get()[: self.n_trees])
         self.digits.set(places_of(columns, self.digits.shape[0]))
         self.stream.take_columns(columns, self.gathers)

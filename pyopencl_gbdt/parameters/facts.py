@@ -153,6 +153,8 @@ class PageFacts:
     percent_gathered : int or None
         Most percent of all histograms that those of gathered columns may take, as the members of a
         team agreed; 0 where one has several pages. None: as the device's variant says.
+    percent_of_levels : int or None
+        The same, of columns that the levels of a tree draw together.
     gathers : bool
         Whether trees grow on drawn rows that were gathered, see ``fit.rows_in_turn``.
     sends_columns : bool
@@ -177,6 +179,7 @@ class PageFacts:
     limits_paths: bool = False
     adds_histograms: bool = False
     percent_gathered: int | None = None
+    percent_of_levels: int | None = None
     gathers: bool = False
     sends_columns: bool = False
     most_picks: int = 0
@@ -264,6 +267,16 @@ class FitFacts:
             return 0
         of_tree, _, _ = self.parameters.column_counts(self.pages.n_features)
         return of_tree if of_tree < self.pages.n_features else 0
+
+    @property
+    def columns_of_levels(self) -> int:
+        """Features that the levels of a tree draw together at most; 0: all that the tree has."""
+        params, n = self.parameters, self.pages.n_features
+        of_tree, of_level, _ = params.column_counts(n)
+        if not self.pages.masks_columns or params.leaf_wise or not params.max_depth:
+            return 0
+        most = params.max_depth * of_level
+        return most if most < of_tree else 0
 
     @property
     def n_drawn(self) -> int:

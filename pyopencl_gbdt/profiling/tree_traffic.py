@@ -19,6 +19,7 @@ from pyopencl_gbdt.dtypes import (
     SUMS_BYTES,
     WALK,
 )
+from pyopencl_gbdt.fit.ways import gathered_columns
 from pyopencl_gbdt.gradients.sample import CLASSES
 from pyopencl_gbdt.growth.category_split import facts_of
 from pyopencl_gbdt.growth.histogram import reads_joint
@@ -86,7 +87,7 @@ def _feature_weights(trees: TreeFacts) -> int:
 
 
 def _gather_columns(trees: TreeFacts) -> int:
-    n_drawn = trees.fit.ways.facts.columns_of_tree  # of dense codes, which are read by feature
+    n_drawn = gathered_columns(trees.fit.ways.facts)  # of dense codes, which are read by feature
     return 2 * trees.rows * n_drawn * trees.code_bytes if n_drawn else 0
 
 
@@ -284,6 +285,14 @@ OF_TREE: Mapping[str, Callable[[TreeFacts], int]] = {
     ),
     "plan.draw_columns": lambda trees: (
         trees.roots * (4 * trees.fit.ways.facts.columns_of_tree + _feature_weights(trees))
+    ),
+    "plan.list_levels": lambda trees: (  # the bits of all levels are read
+        4
+        * trees.roots
+        * (
+            gathered_columns(trees.fit.ways.facts)
+            + trees.fit.nodes.n_levels * -(-trees.n_features // 32)
+        )
     ),
     "plan.open_levels": lambda trees: (  # the bits of all levels are read and written
         2 * trees.roots * trees.fit.nodes.n_levels * -(-trees.n_features // 32) * 4

@@ -78,12 +78,12 @@ def streamed(monkeypatch, params, data, n_slots=2):
 def test_models_are_those_of_resident_codes(monkeypatch, way):
     params, label = WAYS[way]
     whole = to_json(train({**PARAMS, **params}, rows(label)).ensemble)
-    for word in ("on", "off"):
+    for word in ("on", "together", "off"):
         monkeypatch.setenv(SENT_COLUMNS, word)
         text, variants, stream = streamed(monkeypatch, params, rows(label))
         assert text == whole, word
-        assert isinstance(stream, ColumnStream) == (word == "on")
-        assert ("gather_columns" in variants) == (word == "on")
+        assert isinstance(stream, ColumnStream) == (word != "off")
+        assert ("gather_columns" in variants) == (word != "off")
 
 
 @pytest.mark.parametrize("kernels", ["gpu"], indirect=True)
@@ -138,7 +138,7 @@ def test_a_device_that_works_in_the_hosts_memory_copies_nothing(monkeypatch):
 
 def test_words_of_the_environment(monkeypatch):
     monkeypatch.setenv(SENT_COLUMNS, "yes")
-    with pytest.raises(ParameterError, match="expected 'on', 'off' or 'auto'"):
+    with pytest.raises(ParameterError, match="expected 'on', 'together', 'off' or 'auto'"):
         streamed(monkeypatch, {}, rows())
 
 

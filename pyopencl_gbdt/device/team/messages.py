@@ -221,6 +221,10 @@ class PercentGathered(Message[int]):
     """The most that the histograms of gathered columns may take of those of all, in percent."""
 
 
+class PercentOfLevels(Message[int]):
+    """The same, of the columns that the levels of a tree draw together."""
+
+
 class TreesAtATime(Message[int]):
     """The number of trees that grow at a time."""
 

@@ -224,25 +224,25 @@ _ENTRIES = (
         ),
         _variant("portable", {"wg_size": 64}, _BASELINE),
     ),
-    _kernel(  # `percent`: most that the histograms of a tree's columns may take of those of all
+    _kernel(  # most percent of all histograms that those of columns of trees, or `levels`, may take
         "gather_columns",
         _on_cpu(
             "sequential",
-            {"wg_size": 1, "rows": 1, "percent": 75},
+            {"wg_size": 1, "rows": 1, "percent": 75, "levels": 0},
             "PoCL, 2 cores, 200 k x 100, processor ms a round gathered and masked: depth 6, 10 % "
             "drawn 10.5 and 67, 50 % 50 and 85, 80 % 72 and 80; depth 2, 50 % 21 and 33, 80 % 35 "
             "and 33",
         ),
         _on_gpu(
             "by_blocks",
-            {"wg_size": 256, "rows": 8, "percent": 50},
+            {"wg_size": 256, "rows": 8, "percent": 50, "levels": 0},
             "H200, 700 k x 2000 of 5 values, 10 % drawn, ms a round gathered and masked: depth 5 "
             "1.07 and 5.35, CUDA 0.84 and 4.25; depth 10 2.34 and 14.0, CUDA 2.47 and 12.9; depth "
             "5, 50 % drawn 4.72 and 5.77, CUDA 2.93 and 4.31; 75 % 5.91 and 5.18, CUDA 4.18, 4.48",
         ),
         _variant(
             "masked",
-            {"wg_size": 256, "rows": 1, "percent": 0},
+            {"wg_size": 256, "rows": 1, "percent": 0, "levels": 0},
             "histograms of all columns, of which nodes may split on those that their tree draws",
         ),
     ),
