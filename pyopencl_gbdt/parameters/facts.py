@@ -273,7 +273,9 @@ class FitFacts:
         """Features that the levels of a tree draw together at most; 0: all that the tree has."""
         params, n = self.parameters, self.pages.n_features
         of_tree, of_level, _ = params.column_counts(n)
-        if not self.pages.masks_columns or params.leaf_wise or not params.max_depth:
+        if not self.pages.masks_columns or of_level == of_tree:
+            return 0
+        if params.leaf_wise or not params.max_depth:  # more levels than may be planned
             return 0
         most = params.max_depth * of_level
         return most if most < of_tree else 0

@@ -194,7 +194,8 @@ ATOMICS = {
     "plan.choose_columns": 5 * (NODE.itemsize + 4),
     # a word of bits of each level, read and written
     "plan.open_levels": 2 * DEPTH * 4,
-    # no column is drawn
+    # the same, read; no column is drawn
+    "plan.list_levels": DEPTH * 4,
     "plan.draw_columns": 0,
     "gather_columns": 0,
     # the same, and bits for two features
