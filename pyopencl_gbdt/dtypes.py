@@ -81,11 +81,6 @@ KEPT = {
 NO_NODE = np.uint32(0xFFFFFFFF)
 
 
-def code_dtype(n_codes: int) -> np.dtype[np.uint8] | np.dtype[np.uint16]:
-    """Return the smallest dtype of codes ``0 .. n_codes - 1``; bytes halve the memory traffic."""
-    return np.dtype(np.uint8) if n_codes <= 256 else np.dtype(np.uint16)
-
-
 def c_type(dtype: np.dtype[np.generic]) -> str:
     """Return the name of a scalar dtype in kernels."""
     letter = {"u": "u", "i": "i", "f": "f"}[dtype.kind]

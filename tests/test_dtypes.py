@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt.device.render import source_folder
-from pyopencl_gbdt.dtypes import NO_NODE, NO_SCORE, STRUCTS, WALK_BY_SET, c_type, code_dtype
+from pyopencl_gbdt.dtypes import NO_NODE, NO_SCORE, STRUCTS, WALK_BY_SET, c_type
 from pyopencl_gbdt.prediction.code_trees import ABOVE_ALL
+from pyopencl_gbdt.primitives.packed_codes import code_dtype
 from tests.compare import assert_same_bits
 
 FIELDS = ";".join(f"{name}:{','.join(dtype.names)}" for name, dtype in STRUCTS.items())

@@ -27,9 +27,10 @@ from pyopencl_gbdt.fit.rows_in_turn import RowsInTurn
 from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.fit.ways import Ways
 from pyopencl_gbdt.numerics.weights import F32, normalise
-from pyopencl_gbdt.pages.page import AnyPage, has_joint_codes, histogram_rows
+from pyopencl_gbdt.pages.page import AnyPage, Page, histogram_rows
 from pyopencl_gbdt.parameters.facts import FitFacts
 from pyopencl_gbdt.parameters.values import ParameterValues
+from pyopencl_gbdt.primitives.packed_codes import JoinedCodes
 
 
 def smaller_trees(params: ParameterValues) -> str:
@@ -72,6 +73,11 @@ def scaled_weights(weight: F32 | None, team: Team) -> tuple[F32 | None, RowWeigh
     sums = partial(team.add_up, WeightExponents), partial(team.most, WeightBits)
     scaled, bits, shift = normalise(weight, *sums)
     return scaled, RowWeights(weighted=True, bits=bits, shift=shift)
+
+
+def has_joint_codes(page: AnyPage) -> bool:
+    """Whether a page has joint codes in place of the columns' own ones."""
+    return isinstance(page, Page) and isinstance(page.codes, JoinedCodes)
 
 
 def assemble(

@@ -16,7 +16,7 @@ from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.device.team.member import Team
 from pyopencl_gbdt.device.team.messages import RowGroups
 from pyopencl_gbdt.device.team.sums import Window
-from pyopencl_gbdt.dtypes import QUANTA, VALUE, code_dtype
+from pyopencl_gbdt.dtypes import QUANTA, VALUE
 from pyopencl_gbdt.fit.features import FitFeatures
 from pyopencl_gbdt.fit.nodes import Batch, Nodes
 from pyopencl_gbdt.fit.page import FitPage, PerRow, RowPart, codes_alone, name_of, resident_pages
@@ -25,7 +25,7 @@ from pyopencl_gbdt.fit.page_stream import PageStream
 from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.fit.ways import RowLists, Ways
 from pyopencl_gbdt.pages.page import AnyCodes, AnyPage, Page, most_page_bytes, page_bounds
-from pyopencl_gbdt.primitives.packed_codes import BlockOrder, JoinedCodes, PackedCodes
+from pyopencl_gbdt.primitives.packed_codes import BlockOrder, JoinedCodes, PackedCodes, code_dtype
 from pyopencl_gbdt.primitives.tiled_codes import TiledCodes, tile_begins
 from pyopencl_gbdt.primitives.tiled_histogram_kernel import tile_capacity
 

@@ -15,7 +15,6 @@ from pyopencl_gbdt.device.base import MOST_Y
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.device.team.member import Team
 from pyopencl_gbdt.device.transfers import clear_launch
-from pyopencl_gbdt.dtypes import code_dtype
 from pyopencl_gbdt.fit.nodes import Nodes
 from pyopencl_gbdt.fit.page import FitPage, PerRow, RowPart, in_slot
 from pyopencl_gbdt.fit.page_schedule import CODES, PageSchedule, PageWise
@@ -35,7 +34,7 @@ from pyopencl_gbdt.pages.stored import (
     lent_codes,
     page_shape,
 )
-from pyopencl_gbdt.primitives.packed_codes import empty_codes
+from pyopencl_gbdt.primitives.packed_codes import code_dtype, empty_codes
 
 #: Room beyond the rows that are expected. The classes of importance are 12 % wide, so that their
 #: middle is 6 % off at most; chance adds a few standard deviations.

@@ -119,7 +119,7 @@ class Objective(ABC):
         """Kernel statements that set ``g`` and ``h`` after ``added`` is added to the margin."""
         return statements(self.moved, ("margin", "label", "added"), ("g", "h"))
 
-    @property
+    @cached_property
     def has_unit_hessians(self) -> bool:
         """Whether the Hessian of every row is 1, without weights."""
         if self.given:

@@ -35,9 +35,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.dtypes import code_dtype
 from pyopencl_gbdt.pages.page import Layout
-from pyopencl_gbdt.primitives.packed_codes import BlockOrder
+from pyopencl_gbdt.primitives.packed_codes import BlockOrder, code_dtype
 
 U8 = npt.NDArray[np.uint8]
 #: A page is packed or compressed if that leaves at most this share of its bytes, ...

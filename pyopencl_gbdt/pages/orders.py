@@ -13,12 +13,12 @@ from pyopencl_gbdt.device import Device, DeviceArray, Launch, build_variant_prog
 from pyopencl_gbdt.device.arena import MemoryPlan
 from pyopencl_gbdt.device.paper import PaperDevice
 from pyopencl_gbdt.device.program import Action
-from pyopencl_gbdt.dtypes import c_type, code_dtype
+from pyopencl_gbdt.dtypes import c_type
 from pyopencl_gbdt.pages.levels import CUTS
 from pyopencl_gbdt.pages.page import Layout, Page, QuantizedData, even_layout
 from pyopencl_gbdt.pages.quantize import Quantizer
 from pyopencl_gbdt.primitives.checks import run
-from pyopencl_gbdt.primitives.packed_codes import PackedCodes
+from pyopencl_gbdt.primitives.packed_codes import PackedCodes, code_dtype
 
 F32 = npt.NDArray[np.float32]
 

@@ -41,11 +41,11 @@ class Layout:
     fullest: np.ndarray[tuple[int], np.dtype[np.uint32]]
     categorical: np.ndarray[tuple[int], np.dtype[np.bool_]] | None = None
 
-    @property
+    @cached_property
     def n_features(self) -> int:
         return int(self.feature_bins.size)
 
-    @property
+    @cached_property
     def n_codes(self) -> int:
         """Number of codes of all features together."""
         return int(self.feature_offset[-1])
@@ -127,11 +127,6 @@ class QuantizedData:
 
     pages: Sequence[AnyPage]
     layout: Layout
-
-
-def has_joint_codes(page: AnyPage) -> bool:
-    """Whether a page has joint codes in place of the columns' own ones."""
-    return isinstance(page, Page) and isinstance(page.codes, JoinedCodes)
 
 
 def histogram_rows(caps: Capabilities, row_bytes: int) -> int:

@@ -15,7 +15,7 @@ from pyopencl_gbdt.device.paper import PaperDevice
 from pyopencl_gbdt.device.program import rows_a_launch
 from pyopencl_gbdt.device.room import shared
 from pyopencl_gbdt.device.run_ahead import Pace
-from pyopencl_gbdt.dtypes import SUM, VALUE, code_dtype
+from pyopencl_gbdt.dtypes import SUM, VALUE
 from pyopencl_gbdt.errors import MemoryPlanError
 from pyopencl_gbdt.pages.budget import SetUp, check_codes, found_words, plan_set_up
 from pyopencl_gbdt.pages.cuts import SHARES, CutRule, Cuts, make_layout, search_tables
@@ -30,7 +30,7 @@ from pyopencl_gbdt.pages.sources import (
 from pyopencl_gbdt.pages.summary_cuts import summary_cuts
 from pyopencl_gbdt.pages.together import cut_together
 from pyopencl_gbdt.primitives.checks import run
-from pyopencl_gbdt.primitives.packed_codes import BlockOrder, PackedCodes, empty_codes
+from pyopencl_gbdt.primitives.packed_codes import BlockOrder, PackedCodes, code_dtype, empty_codes
 from pyopencl_gbdt.primitives.radix_sort import RadixSort
 from pyopencl_gbdt.primitives.scan import Scan
 

@@ -11,13 +11,12 @@ from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.device.team.member import Team
 from pyopencl_gbdt.device.team.messages import ColumnCuts
-from pyopencl_gbdt.dtypes import code_dtype
 from pyopencl_gbdt.pages.cuts import SHARES, CutRule, Cuts
 from pyopencl_gbdt.pages.levels import cut_features, layout_of
 from pyopencl_gbdt.pages.page import Layout, Page, QuantizedData
 from pyopencl_gbdt.pages.quantize import Quantizer
 from pyopencl_gbdt.pages.sources import planned_codes
-from pyopencl_gbdt.primitives.packed_codes import bytes_of_codes, empty_codes
+from pyopencl_gbdt.primitives.packed_codes import bytes_of_codes, code_dtype, empty_codes
 
 
 def shared_layout(

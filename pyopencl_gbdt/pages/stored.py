@@ -10,12 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.device import Device, DeviceArray
-from pyopencl_gbdt.dtypes import code_dtype
 from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.pages.cuts import search_tables
 from pyopencl_gbdt.pages.page import Layout, Page
 from pyopencl_gbdt.pages.quantize import Quantizer
-from pyopencl_gbdt.primitives.packed_codes import BlockOrder, PackedCodes, empty_codes
+from pyopencl_gbdt.primitives.packed_codes import BlockOrder, PackedCodes, code_dtype, empty_codes
 
 U8 = npt.NDArray[np.uint8]
 #: First row and number of rows of every page.

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.dtypes import code_dtype
 from pyopencl_gbdt.numerics.portable_math import ordered
 from pyopencl_gbdt.prediction.borders import Borders, borders_of
+from pyopencl_gbdt.primitives.packed_codes import code_dtype
 
 U32 = npt.NDArray[np.uint32]
 #: Levels that every perfect tree has at least: those that the kernel decides together.

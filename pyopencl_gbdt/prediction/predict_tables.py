@@ -10,11 +10,11 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.device import Device, Variant, build_variant
 from pyopencl_gbdt.device.program import Program
-from pyopencl_gbdt.dtypes import code_dtype
 from pyopencl_gbdt.model.tables import Table
 from pyopencl_gbdt.numerics.portable_math import ordered
 from pyopencl_gbdt.prediction.borders import EncodedWalk, borders_of
 from pyopencl_gbdt.prediction.set_keys import OF_SETS, SetKeys, set_keys
+from pyopencl_gbdt.primitives.packed_codes import code_dtype
 
 F32 = npt.NDArray[np.float32]
 U32 = npt.NDArray[np.uint32]

@@ -9,8 +9,7 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.device import Capabilities, Variant
 from pyopencl_gbdt.device.variants import LOCAL_HEADROOM, choose, fallbacks
-from pyopencl_gbdt.dtypes import code_dtype
-from pyopencl_gbdt.primitives.packed_codes import BlockOrder
+from pyopencl_gbdt.primitives.packed_codes import BlockOrder, code_dtype
 
 #: Work-groups of a histogram launch, as a multiple of those that a device runs at a time; where a
 #: range has many groups, the first of these that leaves fewest idle in the last wave. H200, 1 M x

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,15 @@ import numpy.typing as npt
 from pyopencl_gbdt.device import Device, DeviceArray
 from pyopencl_gbdt.device.paper import PaperDevice
 from pyopencl_gbdt.device.room import lasting
-from pyopencl_gbdt.dtypes import BLOCK_BYTES, c_type, code_dtype
+from pyopencl_gbdt.dtypes import BLOCK_BYTES, c_type
 
 #: Odd numbers of blocks from which on a row gets another one, so that all have a neighbour.
 _LEAST_FILLED = 7
+
+
+def code_dtype(n_codes: int) -> np.dtype[np.uint8] | np.dtype[np.uint16]:
+    """Return the smallest dtype of codes ``0 .. n_codes - 1``; bytes halve the memory traffic."""
+    return np.dtype(np.uint8) if n_codes <= 256 else np.dtype(np.uint16)
 
 
 @dataclass(frozen=True)
@@ -169,7 +175,7 @@ class PackedCodes:
         """Codes in a block of 16 bytes, padding included."""
         return self.order.block_codes
 
-    @property
+    @cached_property
     def code_type(self) -> str:
         """The kernels' word for the dtype of the codes."""
         return c_type(self.codes.dtype)

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from pyopencl_gbdt.dtypes import BOUNDS, NODE, QUANTA, STEP, SUM, SUMS_BYTES, WALK, code_dtype
+from pyopencl_gbdt.dtypes import BOUNDS, NODE, QUANTA, STEP, SUM, SUMS_BYTES, WALK
 from pyopencl_gbdt.growth.leaves_by_next_order import walks_leaves
 from pyopencl_gbdt.growth.newton_leaves import further_steps
 from pyopencl_gbdt.growth.renew_leaves import COUNTS
 from pyopencl_gbdt.numerics.random_numbers import n_entries, n_models, prefix_sizes
+from pyopencl_gbdt.primitives.packed_codes import code_dtype
 from pyopencl_gbdt.profiling.tree_facts import FLOAT, QUANTA_PAIR, ROW_ID, SUM_PAIR, TreeFacts
 
 #: Of a leaf, sums that are read and cleared; and a weight, and a value in three places.

@@ -29,6 +29,7 @@ from pyopencl_gbdt.fit.parts import (
     check,
     choose_trees,
     fits,
+    has_joint_codes,
     on_paper,
 )
 from pyopencl_gbdt.fit.rows import FitRows
@@ -54,7 +55,6 @@ from pyopencl_gbdt.pages.page import (
     Layout,
     QuantizedData,
     even_layout,
-    has_joint_codes,
 )
 from pyopencl_gbdt.pages.paged import (
     expected_columns,

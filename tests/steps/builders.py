@@ -9,7 +9,7 @@ import numpy as np
 
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device.paper import PaperDevice
-from pyopencl_gbdt.dtypes import BOUNDS, NO_NODE, NODE, PAYLOAD, SUM, VALUE, code_dtype
+from pyopencl_gbdt.dtypes import BOUNDS, NO_NODE, NODE, PAYLOAD, SUM, VALUE
 from pyopencl_gbdt.fit.features import FitFeatures
 from pyopencl_gbdt.fit.parts import RowWeights, allocate, assemble
 from pyopencl_gbdt.growth.policy import tree_sizes
@@ -22,7 +22,7 @@ from pyopencl_gbdt.pages.tiles import TileSizes
 from pyopencl_gbdt.parameters.constraints import Constraints
 from pyopencl_gbdt.parameters.facts import FitFacts, LossFacts
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.primitives.packed_codes import empty_codes
+from pyopencl_gbdt.primitives.packed_codes import code_dtype, empty_codes
 from pyopencl_gbdt.primitives.tiled_codes import CELL, TiledCodes, tiled_features
 from tests.reference.gradients import words
 from tests.reference.tiles import tile

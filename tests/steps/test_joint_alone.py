@@ -7,11 +7,11 @@ from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.device import staging
 from pyopencl_gbdt.device.capabilities import CARD
 from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.fit.parts import has_joint_codes
 from pyopencl_gbdt.growth.joint_alone import stands_alone, why_not_alone
 from pyopencl_gbdt.growth.joint_columns import ENVIRONMENT
 from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.pages.joint_columns import join_columns
-from pyopencl_gbdt.pages.page import has_joint_codes
 from pyopencl_gbdt.parameters.facts import FitFacts
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.primitives import histogram_plan
