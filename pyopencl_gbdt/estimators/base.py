@@ -36,9 +36,8 @@ from pyopencl_gbdt.model import Ensemble, write_model
 from pyopencl_gbdt.model.explain import check_importance_kind
 from pyopencl_gbdt.model.formats.files import name_of
 from pyopencl_gbdt.objectives import custom_objective
-from pyopencl_gbdt.parameters.foreign import answer_to
 from pyopencl_gbdt.parameters.parameters import ROWS, check_n_jobs
-from pyopencl_gbdt.parameters.row import refuse
+from pyopencl_gbdt.parameters.row import answer_to, refuse
 from pyopencl_gbdt.training.continuing import as_ensemble
 from pyopencl_gbdt.training.train import Model
 

@@ -15,7 +15,7 @@ from pyopencl_gbdt.estimators.signatures import alike
 from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.objectives import custom_objective
 from pyopencl_gbdt.objectives.custom import ScikitLearnLoss
-from pyopencl_gbdt.parameters.foreign import meant
+from pyopencl_gbdt.parameters.row import meant
 from pyopencl_gbdt.parameters.table import TABLE
 
 #: A random generator is asked for a seed below this, as in XGBoost.

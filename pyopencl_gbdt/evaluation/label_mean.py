@@ -15,16 +15,6 @@ from pyopencl_gbdt.metrics.rows import F32, N_WORDS
 from pyopencl_gbdt.numerics.exact_sums import INFINITE, N_LIMBS, sum_of
 from pyopencl_gbdt.objectives import Objective
 
-#: Fewer rows are summed on the host, where that takes 10 ms or less (one core of a Xeon) and no
-#: kernels have to be built.
-LEAST_ROWS = 1 << 20
-
-
-def sums_labels_on_device(objective: Objective, data: Dataset) -> bool:
-    """Tell whether summing the labels on the device pays off."""
-    one_target = data.n_targets == 1
-    return objective.starts_at_mean and one_target and data.n_rows >= LEAST_ROWS
-
 
 def starting_score(parts: FitParts, objective: Objective, data: Dataset) -> float:
     """Return the base score of a loss that ``starts_at_mean``.
@@ -56,30 +46,6 @@ def starting_score(parts: FitParts, objective: Objective, data: Dataset) -> floa
     if mean is None:
         return objective.starting_score(data.label, weight)
     return objective.score_of_mean(mean)
-
-
-def base_score_of(device: Device, objective: Objective, data: Dataset) -> float:
-    """Return the base score of a loss that ``starts_at_mean``, before there is a fit.
-
-    Parameters
-    ----------
-    device : Device
-        Sums the labels, if they are many and have no weights.
-    objective : Objective
-    data : Dataset
-        All rows, with one target.
-
-    Returns
-    -------
-    float
-        The same bits as ``objective.starting_score``.
-    """
-    if data.weight is None and sums_labels_on_device(objective, data):
-        labels = device.upload(data.label)
-        mean = LabelMean(device, data.n_rows, weighted=False).value(labels, labels)
-        if mean is not None:
-            return objective.score_of_mean(mean)
-    return objective.starting_score(data.label, data.weight)
 
 
 def _scaled_exactly(weight: F32, shift: int) -> bool:

@@ -22,14 +22,19 @@ from pyopencl_gbdt.dtypes import BLOCK_BYTES
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.fit.features import FitFeatures
 from pyopencl_gbdt.fit.parts import FitParts
-from pyopencl_gbdt.fit.ways import Ways, gathered_columns, gathers_columns, variant_of
+from pyopencl_gbdt.fit.ways import (
+    Ways,
+    gathered_columns,
+    gathers_columns,
+    takes_much,
+    variant_of,
+)
 from pyopencl_gbdt.growth.joint_columns import (
     ENVIRONMENT,
     asked,
     blocks_of,
     joins_blocks,
     order_of_places,
-    takes_much,
     why_no_blocks,
     why_not_joined,
 )

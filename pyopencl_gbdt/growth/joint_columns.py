@@ -36,10 +36,6 @@ JOINT_ROWS = 64
 _JOIN = f"those of {OWN_BANKS!r}, which GPUs have"
 #: Joint codes beside the columns' own ones take at most this share of a device's memory.
 MOST_MEMORY = 1 / 16
-#: The columns' own codes are let go where they take at least this share of a device's memory.
-#: 700 k x 2000 of 5 values on an H200 with 141 GiB takes 3.30 GB with them and 0.50 GB without,
-#: with 10 % of the columns drawn 3.30 and 0.64 GB, by the plan. Less is kept for the next fit.
-LEAST_SHARE = 1 / 128
 
 
 def asked() -> str:
@@ -65,24 +61,6 @@ def joins_columns(facts: FitFacts) -> bool:
 def may_join(facts: FitFacts) -> bool:
     """Whether a launch that grew whole trees would read joint codes."""
     return asked() != "off" and not why_not(facts)
-
-
-def may_stand_alone(facts: FitFacts, n_features: int) -> bool:
-    """Whether a fit may store joint codes alone, as far as it is known before columns are cut."""
-    word, caps = asked(), facts.device
-    if caps is None or word not in ("auto", "alone"):
-        return False
-    gains = variant_of("joint_blocks", facts, caps).params["percent"] > 0
-    return word == "alone" or (gains and takes_much(facts, n_features))
-
-
-def takes_much(facts: FitFacts, n_features: int) -> bool:
-    """Whether the columns' own codes take much of the device's memory."""
-    caps = facts.device
-    if caps is None:
-        return False
-    order = BlockOrder.of(n_features, np.dtype(np.uint8), coalesced=caps.coalesces_reads)
-    return (order.row_bytes + n_features) * facts.n_rows >= LEAST_SHARE * caps.global_bytes
 
 
 def joins_blocks(facts: FitFacts) -> bool:

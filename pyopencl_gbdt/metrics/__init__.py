@@ -52,7 +52,7 @@ from pyopencl_gbdt.metrics.ranking import (
 )
 from pyopencl_gbdt.metrics.row_loss import RowLoss
 from pyopencl_gbdt.metrics.row_losses import row_loss
-from pyopencl_gbdt.parameters.foreign import answer_to, meant
+from pyopencl_gbdt.parameters.row import answer_to, meant
 
 if TYPE_CHECKING:
     from pyopencl_gbdt.parameters.parameters import Parameters

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, fields
@@ -310,20 +309,12 @@ def link_statements(link: Callable[[Number], Term]) -> str:
     return statements(link, ("margin",), ("p",), prefix="m")
 
 
-def numbers_of(given: float | tuple[float, ...] | str) -> F32:
-    """Return a parameter of one or several numbers as float32, shape (n,); a string holds JSON."""
-    return np.atleast_1d(np.array(json.loads(given) if isinstance(given, str) else given, "f4"))
-
-
-def kept_numbers(name: str, numbers: F32, usual: float) -> dict[str, float | str]:
-    """Return a parameter as ``Objective.parameters`` holds it; several numbers become JSON."""
-    if numbers.size == 1:
-        return {} if numbers[0] == np.float32(usual) else {name: float(numbers[0])}
-    return {name: "[" + ",".join(f"{number:.9g}" for number in numbers) + "]"}
+def _rounded(value: float) -> float:
+    return float(np.float32(value))
 
 
 def _as_kept(value: float | str) -> float | str:
-    return value if isinstance(value, str) else float(np.float32(value))
+    return value if isinstance(value, str) else _rounded(value)
 
 
 _HESSIAN_EDGE = np.array([1e-6], np.float32)
@@ -359,6 +350,10 @@ class MeanStart(Objective):
     @property
     def starts_at_mean(self) -> bool:
         return True
+
+    def to_margin(self, score: Score) -> Score:
+        """Round a base score to float32: predictions are margins."""
+        return tuple(map(_rounded, score)) if isinstance(score, tuple) else _rounded(score)
 
 
 @dataclass(frozen=True)

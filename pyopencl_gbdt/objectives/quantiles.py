@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,10 +25,22 @@ from pyopencl_gbdt.numerics.expressions import (
 )
 from pyopencl_gbdt.numerics.portable_math import as_margin
 from pyopencl_gbdt.numerics.quantiles import quantile
-from pyopencl_gbdt.objectives.base import F32, Objective, RowOutputs, kept_numbers, numbers_of
+from pyopencl_gbdt.objectives.base import F32, Objective, RowOutputs
 
 #: Residuals are clamped to this, so that gradients and their sums over outputs stay finite.
 _FAR = 2.0**110
+
+
+def _numbers_of(given: float | tuple[float, ...] | str) -> F32:
+    """Return a parameter of one or several numbers as float32, shape (n,); a string holds JSON."""
+    return np.atleast_1d(np.array(json.loads(given) if isinstance(given, str) else given, "f4"))
+
+
+def _kept_numbers(name: str, numbers: F32, usual: float) -> dict[str, float | str]:
+    """Return a parameter as ``Objective.parameters`` holds it; several numbers become JSON."""
+    if numbers.size == 1:
+        return {} if numbers[0] == np.float32(usual) else {name: float(numbers[0])}
+    return {name: "[" + ",".join(f"{number:.9g}" for number in numbers) + "]"}
 
 
 @dataclass(frozen=True)
@@ -78,7 +91,7 @@ class QuantileError(QuantileLeaves):
     @property
     def alphas(self) -> F32:
         """The quantile of each output, float32."""
-        return numbers_of(self.quantile_alpha)
+        return _numbers_of(self.quantile_alpha)
 
     @property
     def n_outputs(self) -> int:
@@ -86,7 +99,7 @@ class QuantileError(QuantileLeaves):
 
     @property
     def parameters(self) -> dict[str, float | str]:
-        return kept_numbers("quantile_alpha", self.alphas, 0.5)
+        return _kept_numbers("quantile_alpha", self.alphas, 0.5)
 
     def derivatives(self, margin: Number, label: Number) -> tuple[Term, Term]:
         alpha = of_output(margin, self.alphas)
@@ -137,7 +150,7 @@ class ExpectileError(Objective):
     @property
     def alphas(self) -> F32:
         """The expectile of each output, float32."""
-        return numbers_of(self.expectile_alpha)
+        return _numbers_of(self.expectile_alpha)
 
     @property
     def n_outputs(self) -> int:
@@ -145,10 +158,10 @@ class ExpectileError(Objective):
 
     @property
     def parameters(self) -> dict[str, float | str]:
-        return kept_numbers("expectile_alpha", self.alphas, 0.5)
+        return _kept_numbers("expectile_alpha", self.alphas, 0.5)
 
     def having(self, **parameters: Any) -> Objective:
-        several = numbers_of(parameters.get("expectile_alpha", 0.5)).size > 1
+        several = _numbers_of(parameters.get("expectile_alpha", 0.5)).size > 1
         return (SeveralExpectilesError if several else ExpectileError)(**parameters)
 
     def derivatives(self, margin: Number, label: Number) -> tuple[Term, Term]:

@@ -226,23 +226,10 @@ ANSWERS: dict[str, Answer] = {
 
 OWN_NAMES: dict[str, str] = {other: own for own, names in ALIASES.items() for other in names}
 """The parameter of each other name."""
-_MEANT = {
+MEANT = {
     (name, other): own
     for name, values in VALUES.items()
     for own, others in values.items()
     for other in others
 }
-
-
-def meant(name: str, value: object) -> object:
-    """Return this library's name of a parameter's value; any other value unchanged."""
-    return _MEANT.get((name, value), value) if isinstance(value, str) else value
-
-
-def answer_to(name: str, value: object) -> str:
-    """Return what to do instead of a value that has no name here, or an empty string."""
-    known = VALUE_ANSWERS.get(name, {})
-    if not isinstance(value, str):
-        return ""
-    first, colon, _ = value.partition(":")
-    return known.get(value) or known.get(first + colon, "")
+"""This library's name of a parameter's value, by the parameter and another library's name."""

@@ -17,7 +17,7 @@ import numpy as np
 
 from pyopencl_gbdt.errors import GBDTError, ParameterError
 from pyopencl_gbdt.messages import show
-from pyopencl_gbdt.parameters.foreign import answer_to, meant
+from pyopencl_gbdt.parameters.foreign import MEANT, VALUE_ANSWERS
 
 
 def device_text(value: object, name: str) -> object:
@@ -63,6 +63,20 @@ Value = int | float | str | tuple[int | float, ...] | None
 
 
 _BYTES = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*(?:([kmgt])(i?))?b?")
+
+
+def meant(name: str, value: object) -> object:
+    """Return this library's name of a parameter's value; any other value unchanged."""
+    return MEANT.get((name, value), value) if isinstance(value, str) else value
+
+
+def answer_to(name: str, value: object) -> str:
+    """Return what to do instead of a value that has no name here, or an empty string."""
+    known = VALUE_ANSWERS.get(name, {})
+    if not isinstance(value, str):
+        return ""
+    first, colon, _ = value.partition(":")
+    return known.get(value) or known.get(first + colon, "")
 
 
 @dataclass(frozen=True)

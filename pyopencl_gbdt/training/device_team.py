@@ -18,13 +18,14 @@ from pyopencl_gbdt.device.team.messages import CodesBefore, CodesOfPart, DeviceK
 from pyopencl_gbdt.device.team.nccl import communicators
 from pyopencl_gbdt.device.team.threads import Threads, threads
 from pyopencl_gbdt.errors import TeamError
-from pyopencl_gbdt.evaluation.label_mean import base_score_of
+from pyopencl_gbdt.evaluation.label_mean import LabelMean
 from pyopencl_gbdt.fit.share import Share
+from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.pages.cuts import CUT_RULES
 from pyopencl_gbdt.pages.page import Layout
 from pyopencl_gbdt.pages.shared_cuts import shared_layout
 from pyopencl_gbdt.training.continuing import StartingPoint
-from pyopencl_gbdt.training.fit_facts import check_exact
+from pyopencl_gbdt.training.fit_facts import check_exact, sums_labels_on_device
 from pyopencl_gbdt.training.member import LeadingTask, follow
 from pyopencl_gbdt.training.running_task import RunningTask, Task
 
@@ -139,7 +140,7 @@ def leading(
     """
     whole, task = task.data, replace(task, by_codes=True)
     if task.start is None:
-        score = base_score_of(devices[0], task.objective, whole)
+        score = _base_score(devices[0], task.objective, whole)
         task = replace(task, start=StartingPoint(score, task.objective.to_margin(score)))
     parts = []
     for device, team in zip(devices, threads(len(devices)), strict=True):
@@ -192,3 +193,27 @@ def _cause(error: BaseException, followers: Sequence[_Follower]) -> BaseExceptio
         if one is not cause:
             clear_frames(one)
     return cause
+
+
+def _base_score(device: Device, objective: Objective, data: Dataset) -> float:
+    """Return the base score of a loss that ``starts_at_mean``, before there is a fit.
+
+    Parameters
+    ----------
+    device : Device
+        Sums the labels, if they are many and have no weights.
+    objective : Objective
+    data : Dataset
+        All rows, with one target.
+
+    Returns
+    -------
+    float
+        The same bits as ``objective.starting_score``.
+    """
+    if data.weight is None and sums_labels_on_device(objective, data):
+        labels = device.upload(data.label)
+        mean = LabelMean(device, data.n_rows, weighted=False).value(labels, labels)
+        if mean is not None:
+            return objective.score_of_mean(mean)
+    return objective.starting_score(data.label, data.weight)

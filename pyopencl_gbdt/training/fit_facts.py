@@ -16,7 +16,7 @@ from pyopencl_gbdt.model.leaf_kinds import LINEAR, with_vectors
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.objectives.classification import SoftProb
 from pyopencl_gbdt.objectives.custom import DeviceObjective
-from pyopencl_gbdt.parameters.constraints import Constraints
+from pyopencl_gbdt.parameters.constraints import Constraints, limits_of
 from pyopencl_gbdt.parameters.facts import CategoryFacts, CutFacts, FitFacts, LossFacts, ModelFacts
 from pyopencl_gbdt.parameters.parameters import ROWS, Parameters
 from pyopencl_gbdt.parameters.refusals import MOST_BINS, OF_CUTS
@@ -57,6 +57,18 @@ def fit_facts(
         in_hosts=in_hosts,
         profile=profile,
     )
+
+
+def constraints_of(params: Parameters, data: Dataset) -> Constraints:
+    """Return the constraints of a training; ``limits_of`` parses and checks them, if any are given.
+
+    Raises
+    ------
+    ParameterError
+    """
+    given = params.monotone_constraints or params.interaction_constraints or params.forced_splits
+    weighed = params.samples_columns and data.feature_weights is not None
+    return limits_of(params, data) if given or weighed else Constraints()
 
 
 def loss_facts(params: Parameters, objective: Objective) -> LossFacts:
@@ -124,6 +136,17 @@ def _is_alike(model: Ensemble) -> bool:
 def _shown(loss: str, parameters: Mapping[str, float | str]) -> str:
     shown = {k: v if isinstance(v, str) else f"{v:g}" for k, v in parameters.items()}
     return " ".join([loss, *(f"{name}={value}" for name, value in sorted(shown.items()))])
+
+
+#: Fewer rows are summed on the host, where that takes 10 ms or less (one core of a Xeon) and no
+#: kernels have to be built.
+LEAST_ROWS = 1 << 20
+
+
+def sums_labels_on_device(objective: Objective, data: Dataset) -> bool:
+    """Tell whether summing the labels on the device pays off."""
+    one_target = data.n_targets == 1
+    return objective.starts_at_mean and one_target and data.n_rows >= LEAST_ROWS
 
 
 #: ``auto`` searches exactly in sparse data of more columns than this, as ThunderGBM does, ...

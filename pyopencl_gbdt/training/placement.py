@@ -35,7 +35,8 @@ from pyopencl_gbdt.fit.parts import (
 from pyopencl_gbdt.fit.rows import FitRows
 from pyopencl_gbdt.fit.rows_in_turn import DrawnRows, RowsInTurn, copied_share, passes_of_codes
 from pyopencl_gbdt.fit.share import Share
-from pyopencl_gbdt.growth.joint_columns import exclusive_groups, may_stand_alone
+from pyopencl_gbdt.fit.ways import may_stand_alone
+from pyopencl_gbdt.growth.joint_columns import exclusive_groups
 from pyopencl_gbdt.growth.policy import Policy, agreed, tree_sizes
 from pyopencl_gbdt.growth.recipe import (
     MOST_WHOLE_ROWS,
@@ -75,11 +76,10 @@ from pyopencl_gbdt.pages.stored import (
     encoded_pages,
 )
 from pyopencl_gbdt.pages.tiles import TileSizes
-from pyopencl_gbdt.parameters.constraints import limits_of
 from pyopencl_gbdt.parameters.facts import FitFacts, PageFacts
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.primitives.packed_codes import bytes_of_codes
-from pyopencl_gbdt.training.fit_facts import loss_facts
+from pyopencl_gbdt.training.fit_facts import constraints_of, loss_facts
 
 if TYPE_CHECKING:
     from pyopencl_gbdt.training.joint_pages import JointPages
@@ -157,7 +157,7 @@ class Placement:
 
     def __post_init__(self) -> None:
         data, codes = self.data, self.share.codes
-        self.limits = limits_of(self.params, data)
+        self.limits = constraints_of(self.params, data)
         given = "" if codes is None else "codes"
         given = "stored pages" if isinstance(codes, StoredPages) else given
         pages = PageFacts(

@@ -22,12 +22,10 @@ from pyopencl_gbdt.data.remarks import warn_of_blurred, warn_of_dropping, warn_o
 from pyopencl_gbdt.data.targets import check_base_margin
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.errors import DataError, DataTypeError, ParameterError
-from pyopencl_gbdt.evaluation.label_mean import sums_labels_on_device
 from pyopencl_gbdt.model.ensemble import Score, each
 from pyopencl_gbdt.objectives import Objective, custom_objective, get_objective
 from pyopencl_gbdt.objectives.base import F32
 from pyopencl_gbdt.objectives.custom import CUSTOM
-from pyopencl_gbdt.parameters.constraints import limits_of
 from pyopencl_gbdt.parameters.facts import FitFacts
 from pyopencl_gbdt.parameters.parameters import ROWS, Parameters, as_mapping
 from pyopencl_gbdt.parameters.refusals import REFUSED
@@ -40,7 +38,12 @@ from pyopencl_gbdt.training.continuing import (
     continued,
 )
 from pyopencl_gbdt.training.eval_metrics import Metrics, check_ranked, choose_metrics
-from pyopencl_gbdt.training.fit_facts import fit_facts, resolved
+from pyopencl_gbdt.training.fit_facts import (
+    constraints_of,
+    fit_facts,
+    resolved,
+    sums_labels_on_device,
+)
 from pyopencl_gbdt.training.running_task import Task
 from pyopencl_gbdt.training.weighted_sums import check_labels
 
@@ -216,7 +219,7 @@ def prepare(
         p = replace(p, cat_method="sets")  # statistics of other data cannot be continued
     asked_page, p = p.page, resolved(p, data, max(objective.n_outputs, data.n_targets))
     ensemble = None if before is None else as_ensemble(before)
-    limits = limits_of(p, data)  # raises if constraints do not match the data
+    limits = constraints_of(p, data)  # raises if constraints do not match the data
     facts = fit_facts(
         p, objective, data, limits, evals=evals, before=ensemble, in_hosts=is_part, profile=profile
     )

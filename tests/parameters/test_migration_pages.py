@@ -12,6 +12,7 @@ import pyopencl_gbdt
 from pyopencl_gbdt.metrics import METRICS
 from pyopencl_gbdt.parameters import foreign
 from pyopencl_gbdt.parameters.parameters import ROWS
+from pyopencl_gbdt.parameters.row import meant
 from pyopencl_gbdt.parameters.table import IGNORED, OBJECTIVES
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -104,12 +105,12 @@ def test_names_that_are_accepted_mean_what_the_page_says(library):
             own = foreign.OWN_NAMES.get(name) or foreign.CONVERTED.get(name, ("",))[0]
             checked += bool(own)
             assert own in {"", *here} or own in IGNORED, (row, name)
-            loss = foreign.meant("objective", name)
+            loss = meant("objective", name)
             if loss in OBJECTIVES and here[0] in OBJECTIVES:
                 assert loss == here[min(place, len(here) - 1)], (row, name)
             if value and here:
                 asked = names(row["here"])[0][1].strip('"')
-                assert foreign.meant(here[0], value.strip('"')) in (asked, value.strip('"')), row
+                assert meant(here[0], value.strip('"')) in (asked, value.strip('"')), row
     assert checked > 5
 
 
