@@ -122,7 +122,7 @@ F32 = npt.NDArray[np.float32]
 
 @dataclass(frozen=True)
 class RoundStatistics:
-    """The statistics of a fit that change from round to round; by default there are none.
+    """The statistics of a fit that change from round to round.
 
     Attributes
     ----------

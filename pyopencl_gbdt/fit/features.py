@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -11,7 +11,9 @@ import numpy as np
 
 from pyopencl_gbdt.device import DeviceArray
 from pyopencl_gbdt.device.arena import Arena
+from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.dtypes import VALUE
+from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.pages.columns import ColumnSizes
 from pyopencl_gbdt.pages.joint_columns import MOST_CELLS, JointColumns, join_columns
 from pyopencl_gbdt.pages.page import Layout
@@ -129,6 +131,31 @@ class FitFeatures:
             "masks_columns": self.masks_columns,
             "limits_paths": bool(self.limits.interactions),
         }
+
+
+class FixedFeatures:
+    """The features of a fit whose codes are the same in every round.
+
+    ``RoundStatistics`` is for features that change, and has the same methods.
+    """
+
+    orders = renamed = None
+
+    def restart(self) -> None:
+        """Leave all codes as they are, as the other methods do."""
+
+    def turn(self) -> list[Action]:
+        """Return no actions."""
+        return []
+
+    def begin_round(self, number: int, trees: Callable[[], list[Tree]]) -> None:
+        """Choose nothing."""
+
+    def take_order(self, number: int) -> None:
+        """Write no codes."""
+
+    def end_round(self, number: int, trees: Callable[[], list[Tree]], first: int) -> None:
+        """Score nothing."""
 
 
 def _n_places(columns: JointColumns) -> int:

@@ -16,69 +16,57 @@ from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.evaluation.watched import Start
 from pyopencl_gbdt.growth.boosting import WeightedStart
 from pyopencl_gbdt.model import Ensemble
-from pyopencl_gbdt.model.ensemble import Score
 from pyopencl_gbdt.model.leaf_kinds import LINEAR
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.prediction.model import Model
+from pyopencl_gbdt.training.fit_facts import StartingPoint, start_of
 
 F32 = npt.NDArray[np.float32]
 Before = Model | Ensemble | str | os.PathLike[str] | bytes | bytearray
 
 
 @dataclass(frozen=True)
-class StartingPoint:
-    """The model that the first new tree is added to.
+class ContinuedPoint(StartingPoint):
+    """The model that the first new tree is added to, where it has trees already.
 
     Attributes
     ----------
-    base_score, base_margin : float, or tuple of float for several outputs
-        As in ``Ensemble``.
-    before : Ensemble or None
-        Trees of the model to continue.
+    before : Ensemble
+        The model to continue.
     """
 
-    base_score: Score
-    base_margin: Score
-    before: Ensemble | None = None
+    before: Ensemble
 
     @property
     def trees(self) -> list[Tree]:
-        return [] if self.before is None else self.before.trees
-
-    def margins(self, rows: Dataset, device: Device, *, weighted: bool = False) -> Start:
-        """Return the margins of rows, with the same bits as if the trees had just been trained.
-
-        Parameters
-        ----------
-        weighted : bool
-            Whether the trees to come have weights, so that the sums of trees are needed.
-        """
-        own: F32 | None = None if rows.base_margin is None else rows.base_margin.T
-        if self.before is not None and self.before.trees:
-            if weighted:
-                before = self.before.with_weights()
-                from pyopencl_gbdt.prediction.margins import predict_sums
-
-                sums = predict_sums(before, rows.features, device)
-                base = start_of(self.base_margin) if own is None else own
-                assert not isinstance(base, WeightedStart)
-                weights = np.array(before.tree_weights, np.float32)
-                return WeightedStart(base, sums, before.trees, weights)
-            from pyopencl_gbdt.prediction.margins import predict_margins
-
-            return predict_margins(self.before, rows.features, device, start=own)
-        return start_of(self.base_margin) if own is None else own
+        return self.before.trees
 
     @property
     def n_rounds(self) -> int:
-        return 0 if self.before is None else self.before.n_rounds
+        return self.before.n_rounds
+
+    def margins(self, rows: Dataset, device: Device, *, weighted: bool = False) -> Start:
+        """Return the margins of rows, with the same bits as if the trees had just been trained."""
+        if not self.trees:
+            return super().margins(rows, device, weighted=weighted)
+        own: F32 | None = None if rows.base_margin is None else rows.base_margin.T
+        if weighted:
+            before = self.before.with_weights()
+            from pyopencl_gbdt.prediction.margins import predict_sums
+
+            sums = predict_sums(before, rows.features, device)
+            base = start_of(self.base_margin) if own is None else own
+            assert not isinstance(base, WeightedStart)
+            weights = np.array(before.tree_weights, np.float32)
+            return WeightedStart(base, sums, before.trees, weights)
+        from pyopencl_gbdt.prediction.margins import predict_margins
+
+        return predict_margins(self.before, rows.features, device, start=own)
 
 
-def start_of(margin: Score) -> Start:
-    """Convert a model's base margin to a ``Start``."""
-    if isinstance(margin, tuple):
-        return np.array(margin, np.float32)[:, None]
-    return margin
+def continued_point(before: Ensemble) -> StartingPoint:
+    """Return where a training starts that adds trees to a model."""
+    return ContinuedPoint(before.base_score, before.base_margin, before)
 
 
 def as_ensemble(before: Before) -> Ensemble:
@@ -109,7 +97,7 @@ def by_outputs(ensemble: Ensemble) -> Ensemble:
 def continued(before: Ensemble, data: Dataset) -> StartingPoint:
     """Check that a model has the columns of the training data; return where training starts."""
     check_same_columns("model: the one to continue", before.n_features, before.feature_names, data)
-    return StartingPoint(before.base_score, before.base_margin, before)
+    return continued_point(before)
 
 
 def check_same_columns(what: str, n_features: int, names: list[str] | None, data: Dataset) -> None:

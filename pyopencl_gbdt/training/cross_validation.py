@@ -27,11 +27,12 @@ from pyopencl_gbdt.parameters.parameters import given_instead
 from pyopencl_gbdt.prediction.model import BEST_ITERATION
 from pyopencl_gbdt.training.concurrent_fits import ConcurrentFits
 from pyopencl_gbdt.training.eval_metrics import Metrics
+from pyopencl_gbdt.training.fit_facts import Task
 from pyopencl_gbdt.training.folds import Fold, given_folds, make_folds, query_folds
 from pyopencl_gbdt.training.joined_fits import Joining, enqueued_together
 from pyopencl_gbdt.training.open_fit import opened_fit
 from pyopencl_gbdt.training.preparing import Given, check_rounds, prepare
-from pyopencl_gbdt.training.running_task import RunningTask, Task
+from pyopencl_gbdt.training.running_task import RunningTask
 
 #: ``log[set][metric]``: (mean, standard deviation) over the folds, one pair per round.
 Log = dict[str, dict[str, list[tuple[float, float]]]]
@@ -156,16 +157,16 @@ def cv(
         listed.append(EarlyStopping(early_stopping_rounds, maximize=maximize))
     everyone = CallbackList(listed)
     n_planned = whole.params.n_estimators
-    everyone.check(Plan(n_planned, {name: list(whole.metrics) for name in ("train", "test")}, None))
+    everyone.check(Plan(n_planned, dict.fromkeys(("train", "test"), whole.metric_names), None))
     tasks, like = [], whole if fpreproc is None else None
     for train_rows, test_rows in rows:
         fold = _prepared(fpreproc, data.slice(train_rows), data.slice(test_rows), params)
         own, evals, given = fold[0], [(fold[0], "train"), (fold[1], "test")], fold[2]
         tasks.append(prepare(given, own, evals, chosen, None, custom_metric, like=like))
-        if list(tasks[-1].metrics) != list(whole.metrics):
+        if tasks[-1].metric_names != whole.metric_names:
             raise ParameterError(
-                f"fpreproc: a fold has the metrics {list(tasks[-1].metrics)}: expected "
-                f"{list(whole.metrics)}, as for all rows; give metrics= to cv"
+                f"fpreproc: a fold has the metrics {tasks[-1].metric_names}: expected "
+                f"{whole.metric_names}, as for all rows; give metrics= to cv"
             )
     try:
         log = with_fallbacks(partial(_run, tasks, everyone))

@@ -24,10 +24,9 @@ from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.pages.cuts import CUT_RULES
 from pyopencl_gbdt.pages.page import Layout
 from pyopencl_gbdt.pages.shared_cuts import shared_layout
-from pyopencl_gbdt.training.continuing import StartingPoint
-from pyopencl_gbdt.training.fit_facts import check_exact, sums_labels_on_device
+from pyopencl_gbdt.training.fit_facts import StartingPoint, Task, check_exact, sums_labels_on_device
 from pyopencl_gbdt.training.member import LeadingTask, follow
-from pyopencl_gbdt.training.running_task import RunningTask, Task
+from pyopencl_gbdt.training.running_task import RunningTask
 
 #: First row of a part, and the row behind it.
 Bounds = tuple[int, int]

@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from functools import partial
 
+from pyopencl_gbdt.callbacks.training_state import TrainingState
 from pyopencl_gbdt.device.run_ahead import Pace
 from pyopencl_gbdt.device.transfers import EarlyCopy, PartOfCopy
 from pyopencl_gbdt.fit.parts import FitParts
@@ -41,6 +42,7 @@ class FinishedRounds(ABC):
     _rounds: int  # so far
     _checked: int  # rounds after which no high words were needed
     _asked: int
+    _high_of_block: EarlyCopy
 
     @abstractmethod
     def _one_round(self, pace: Pace) -> None:
@@ -49,13 +51,6 @@ class FinishedRounds(ABC):
     @abstractmethod
     def _start_over(self) -> None:
         """Build the kernels again, and go back to the start."""
-
-    def _read_from(self, grown: GrownTrees) -> None:
-        """Begin at the first round; its trees and those of later ones will be in ``grown``."""
-        self.grown = grown
-        self._high_of_block = EarlyCopy(self.parts.arena["needs_high"])
-        self.needs_high = EarlyCopy(self.parts.arena["needs_high"])
-        self._rounds = self._checked = self._asked = 0
 
     def _read_block(self) -> None:
         """Read the trees that fill their room on the device, or order them and read others."""
@@ -147,3 +142,8 @@ class FinishedRounds(ABC):
         """
         self._collect()
         return self.grown.digest
+
+    def state(self) -> TrainingState:
+        """Return what the rounds to come need beside the trees; waits for the last round."""
+        self._check_high_words()
+        return self.kernels.leaves.state()

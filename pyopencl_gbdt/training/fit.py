@@ -29,7 +29,9 @@ from pyopencl_gbdt.data.threads import transposed
 from pyopencl_gbdt.device import Device, DeviceArray
 from pyopencl_gbdt.device.arena import MemoryPlan
 from pyopencl_gbdt.device.run_ahead import Pace
+from pyopencl_gbdt.device.transfers import EarlyCopy
 from pyopencl_gbdt.evaluation.watched import EvaluationSet, Start
+from pyopencl_gbdt.fit.features import FixedFeatures
 from pyopencl_gbdt.fit.parts import FitParts, allocate, scaled_weights
 from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.growth.boosting import starting_margins
@@ -119,7 +121,7 @@ class Fit(FinishedRounds):
             raise
         allocate(self.parts)
         arena, rows, nodes, *_ = self.parts
-        self.statistics = RoundStatistics()
+        self.statistics: FixedFeatures | RoundStatistics = FixedFeatures()
         if replaced is not None and codes is not None:
             trees = nodes.round_trees, nodes.n_alike
             self.statistics = replaced.of_rounds(device, codes, *trees, arena["quanta"])
@@ -149,7 +151,10 @@ class Fit(FinishedRounds):
             kernels.follow(rows)
         tally = None if self.tally is None else self.tally.add_tree
         compared = parts.rows.team.size > 1
-        self._read_from(GrownTrees(parts, tally, self.statistics.renamed, compared=compared))
+        self.grown = GrownTrees(parts, tally, self.statistics.renamed, compared=compared)
+        needs_high = parts.arena["needs_high"]
+        self._high_of_block, self.needs_high = EarlyCopy(needs_high), EarlyCopy(needs_high)
+        self._rounds = self._checked = self._asked = 0
         self._last_rows = (parts.nodes.batches[-1].size - 1) * parts.rows.n_rows  # of the last tree
 
     def _start_over(self) -> None:
@@ -238,11 +243,6 @@ class Fit(FinishedRounds):
     def variants(self) -> dict[str, str]:
         """Return the variant of every kernel of this fit, and the kind of its pages."""
         return self.kernels.recipe.variants(self.parts)
-
-    def state(self) -> TrainingState:
-        """Return what the rounds to come need beside the trees; waits for the last round."""
-        self._check_high_words()
-        return self.kernels.leaves.state()
 
     def close(self) -> None:
         """Free what the host keeps of pages in turn, with the files that the fit has made."""

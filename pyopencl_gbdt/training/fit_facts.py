@@ -1,18 +1,26 @@
-"""Facts that decide what is refused and what makes up a fit; ``tree_method`` for some data."""
+"""What a training is: its task and starting point, and the facts that decide what is refused."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.categories.statistic_columns import offered
+from pyopencl_gbdt.callbacks.training_state import TrainingState
+from pyopencl_gbdt.categories.statistic_columns import StatisticColumns, offered
 from pyopencl_gbdt.data.dataset import Dataset
+from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.device.selection import find_several, names_several
+from pyopencl_gbdt.evaluation.watched import Start
+from pyopencl_gbdt.growth import ordered_leaves
+from pyopencl_gbdt.metrics import Metric
 from pyopencl_gbdt.model import Ensemble
+from pyopencl_gbdt.model.ensemble import Score
 from pyopencl_gbdt.model.leaf_kinds import LINEAR, with_vectors
+from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.objectives.classification import SoftProb
 from pyopencl_gbdt.objectives.custom import DeviceObjective
@@ -21,6 +29,7 @@ from pyopencl_gbdt.parameters.facts import CategoryFacts, CutFacts, FitFacts, Lo
 from pyopencl_gbdt.parameters.parameters import ROWS, Parameters
 from pyopencl_gbdt.parameters.refusals import MOST_BINS, OF_CUTS
 from pyopencl_gbdt.parameters.row import refuse
+from pyopencl_gbdt.prediction.model import History
 
 
 def fit_facts(
@@ -138,6 +147,50 @@ def _shown(loss: str, parameters: Mapping[str, float | str]) -> str:
     return " ".join([loss, *(f"{name}={value}" for name, value in sorted(shown.items()))])
 
 
+@dataclass(frozen=True)
+class StartingPoint:
+    """The model that the first new tree is added to, which has no trees yet.
+
+    Attributes
+    ----------
+    base_score, base_margin : float, or tuple of float for several outputs
+        As in ``Ensemble``.
+    before : Ensemble or None
+        The model to continue, if there is one; see ``ContinuedPoint``.
+    """
+
+    base_score: Score
+    base_margin: Score
+    before: Ensemble | None = None
+
+    @property
+    def trees(self) -> list[Tree]:
+        """The trees so far."""
+        return []
+
+    @property
+    def n_rounds(self) -> int:
+        """The rounds so far."""
+        return 0
+
+    def margins(self, rows: Dataset, device: Device, *, weighted: bool = False) -> Start:
+        """Return the margins of rows before the first new tree.
+
+        Parameters
+        ----------
+        weighted : bool
+            Whether the trees to come have weights, so that the sums of trees are needed.
+        """
+        return start_of(self.base_margin) if rows.base_margin is None else rows.base_margin.T
+
+
+def start_of(margin: Score) -> Start:
+    """Convert a model's base margin to a ``Start``."""
+    if isinstance(margin, tuple):
+        return np.array(margin, np.float32)[:, None]
+    return margin
+
+
 #: Fewer rows are summed on the host, where that takes 10 ms or less (one core of a Xeon) and no
 #: kernels have to be built.
 LEAST_ROWS = 1 << 20
@@ -197,6 +250,94 @@ def as_histograms(params: Parameters, *, sparse: bool = False) -> Parameters:
     page = "tiled" if sparse else "auto"  # exact search has no other pages
     # thresholds lie half-way between values
     return replace(params, tree_method="hist", max_bin=MOST_BINS, cut_rule="shares", page=page)
+
+
+@dataclass
+class Task:
+    """A checked description of what to train.
+
+    Attributes
+    ----------
+    metrics : dict of str to Metric
+        Empty if no set is evaluated and none was asked for.
+    start : StartingPoint or None
+        None: it is computed on the device from the mean label.
+    history : dict
+        Metrics of the finished rounds of a resumed training.
+    replaced : StatisticColumns or None
+        Where statistics have replaced categorical columns in ``data`` and ``evals``.
+    state : dict of str to float32 array
+        What a resumed training kept beside its model.
+    by_codes : bool
+        Whether exact search, too, is by codes: of rows in batches, and in a team.
+    first_round : int or None
+        The number of the first round, by which random numbers are drawn; None counts the rounds
+        of ``start``.
+    whole : Dataset or None
+        All rows, where ``data`` are a member's part of them; member 0 of a team evaluates them if
+        they are among ``evals``.
+    asked : Parameters or None
+        The parameters as they were given, which do not depend on the data.
+    """
+
+    params: Parameters
+    objective: Objective
+    data: Dataset
+    evals: Sequence[tuple[Dataset, str]]
+    metrics: dict[str, Metric]
+    start: StartingPoint | None
+    history: History = field(default_factory=dict)
+    replaced: StatisticColumns | None = None
+    state: TrainingState = field(default_factory=dict)
+    by_codes: bool = False
+    whole: Dataset | None = None
+    first_round: int | None = None
+    asked: Parameters | None = None
+
+    @property
+    def trained_params(self) -> Parameters:
+        """The parameters by which trees grow; ``params`` are what was asked for."""
+        params, sparse = self.params, self.data.sparse is not None
+        params = as_histograms(params, sparse=sparse) if self.by_codes else params
+        unit = self.objective.has_unit_hessians and self.data.weight is None
+        return params.with_least_hessian(unit_hessians=unit)
+
+    @property
+    def n_outputs(self) -> int:
+        """Margins of a row."""
+        return max(self.objective.n_outputs, self.data.n_targets)
+
+    @property
+    def metric_names(self) -> list[str]:
+        """The names of the metrics that sets get; the loss's own one by default."""
+        return list(self.metrics) or [self.objective.metric]
+
+    @property
+    def state_sizes(self) -> dict[str, int]:
+        """How many numbers each array has that this training keeps beside its model."""
+        if not self.params.is_ordered:
+            return {}
+        return ordered_leaves.state_sizes(self.params, self.data.n_rows, self.n_outputs)
+
+    @property
+    def columns(self) -> Dataset:
+        """The data with the user's columns alone."""
+        return self.data if self.replaced is None else self.replaced.given
+
+    def begins_with(self) -> dict[str, Any]:
+        """Return the fields of ``Ensemble`` that every model of this training shares."""
+        found = {
+            "trees": [] if self.start is None else self.start.trees,
+            "objective": self.params.objective,
+            "objective_parameters": self.objective.parameters,
+            "n_features": self.columns.n_features,
+            "n_outputs": self.n_outputs,
+            "n_parallel": self.params.num_parallel_tree,
+            "categories": self.columns.categories,
+        }
+        if self.start is not None:
+            found |= {"base_margin": self.start.base_margin, "base_score": self.start.base_score}
+        return found
 
 
 def check_exact(asked: Parameters, n_bins: npt.NDArray[np.uint32]) -> None:

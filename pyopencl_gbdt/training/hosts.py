@@ -50,11 +50,11 @@ from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.parameters.refusals import OF_TEAMS
 from pyopencl_gbdt.parameters.row import refuse
 from pyopencl_gbdt.prediction.model import Model
-from pyopencl_gbdt.training.continuing import StartingPoint
-from pyopencl_gbdt.training.fit_facts import check_exact
+from pyopencl_gbdt.training.continuing import continued_point
+from pyopencl_gbdt.training.fit_facts import StartingPoint, Task, check_exact
 from pyopencl_gbdt.training.member import LeadingTask, follow
 from pyopencl_gbdt.training.preparing import Given, fingerprint, prepare
-from pyopencl_gbdt.training.running_task import RunningTask, Task
+from pyopencl_gbdt.training.running_task import RunningTask
 from pyopencl_gbdt.training.same_task import (
     base_score,
     check_parameters,
@@ -246,9 +246,7 @@ def _train_on(
         task = replace(task, start=StartingPoint(score, task.objective.to_margin(score)))
     saved = _resumed(team, task, plans.callbacks, newest)
     if saved is not None:
-        reached = saved.ensemble
-        start = StartingPoint(reached.base_score, reached.base_margin, reached)
-        history = saved.history if leads else {}
+        start, history = continued_point(saved.ensemble), saved.history if leads else {}
         task = replace(task, start=start, history=history, state=saved.state)
     hosts = team.exchange(HostName, socket.gethostname())
     place = hosts[: team.rank].count(hosts[team.rank])

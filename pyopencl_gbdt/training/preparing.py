@@ -22,6 +22,7 @@ from pyopencl_gbdt.data.remarks import warn_of_blurred, warn_of_dropping, warn_o
 from pyopencl_gbdt.data.targets import check_base_margin
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.errors import DataError, DataTypeError, ParameterError
+from pyopencl_gbdt.metrics import Metric
 from pyopencl_gbdt.model.ensemble import Score, each
 from pyopencl_gbdt.objectives import Objective, custom_objective, get_objective
 from pyopencl_gbdt.objectives.base import F32
@@ -32,19 +33,19 @@ from pyopencl_gbdt.parameters.refusals import REFUSED
 from pyopencl_gbdt.parameters.row import refuse, same
 from pyopencl_gbdt.training.continuing import (
     Before,
-    StartingPoint,
     as_ensemble,
     check_same_columns,
     continued,
 )
 from pyopencl_gbdt.training.eval_metrics import Metrics, check_ranked, choose_metrics
 from pyopencl_gbdt.training.fit_facts import (
+    StartingPoint,
+    Task,
     constraints_of,
     fit_facts,
     resolved,
     sums_labels_on_device,
 )
-from pyopencl_gbdt.training.running_task import Task
 from pyopencl_gbdt.training.weighted_sums import check_labels
 
 
@@ -249,9 +250,10 @@ def prepare(
         return _predicted(objective, margins, of_prediction=of_prediction), rows
 
     more = () if custom_metric is None else (custom_metric,)
-    metrics = choose_metrics(
-        eval_metric, objective, p, [data, *(rows for rows, _ in evals)], sample, more
-    )
+    metrics: dict[str, Metric] = {}
+    if evals or more or eval_metric is not None:
+        sets = [data, *(rows for rows, _ in evals)]
+        metrics = choose_metrics(eval_metric, objective, p, sets, sample, more)
     for rows, _ in evals:
         check_ranked(metrics, rows)
     by_codes = is_part or data.batches is not None or facts.has_vectors
@@ -335,7 +337,7 @@ def fingerprint(task: Task) -> dict[str, str]:
         parts = {} if rows is task.data else rows.digests()
         found |= {f"evals.{name}.{part}": digest for part, digest in parts.items()}
     found["evals"] = str([name for _, name in task.evals])
-    found["eval_metric"] = str(list(task.metrics))
+    found["eval_metric"] = str(task.metric_names)
     if task.start is not None and task.start.before is not None:
         from pyopencl_gbdt.model import to_json
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.callbacks.training_state import TrainingState
-from pyopencl_gbdt.categories.statistic_columns import StatisticColumns
-from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device, DeviceArray
+from pyopencl_gbdt.device.arena import MemoryPlan
 from pyopencl_gbdt.device.kept_programs import bundle
 from pyopencl_gbdt.device.program import BuildNotice
 from pyopencl_gbdt.device.run_ahead import Pace
@@ -22,110 +21,24 @@ from pyopencl_gbdt.evaluation.label_mean import starting_score
 from pyopencl_gbdt.evaluation.watched import EvaluationSet, Start, gather
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.share import Share
-from pyopencl_gbdt.growth import ordered_leaves
 from pyopencl_gbdt.growth.boosting import WeightedStart
 from pyopencl_gbdt.growth.coded_trees import plan_earlier
 from pyopencl_gbdt.growth.leaves_by_next_order import walks_leaves
 from pyopencl_gbdt.logger import tell
-from pyopencl_gbdt.metrics import Metric
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.leaf_kinds import weights_of_vectors
-from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.parameters.facts import FitFacts
-from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.parameters.refusals import OF_MODELS
 from pyopencl_gbdt.parameters.row import refuse
 from pyopencl_gbdt.prediction.model import History, Model
-from pyopencl_gbdt.training.continuing import StartingPoint
 from pyopencl_gbdt.training.fit import Fit, LateStart
-from pyopencl_gbdt.training.fit_facts import as_histograms
+from pyopencl_gbdt.training.fit_facts import StartingPoint, Task
 from pyopencl_gbdt.training.weighted_sums import check_sums
 
 if TYPE_CHECKING:
     from pyopencl_gbdt.profiling.profile import Recorder
 
 F32 = npt.NDArray[np.float32]
-
-
-@dataclass
-class Task:
-    """A checked description of what to train.
-
-    Attributes
-    ----------
-    start : StartingPoint or None
-        None: it is computed on the device from the mean label.
-    history : dict
-        Metrics of the finished rounds of a resumed training.
-    replaced : StatisticColumns or None
-        Where statistics have replaced categorical columns in ``data`` and ``evals``.
-    state : dict of str to float32 array
-        What a resumed training kept beside its model.
-    by_codes : bool
-        Whether exact search, too, is by codes: of rows in batches, and in a team.
-    first_round : int or None
-        The number of the first round, by which random numbers are drawn; None counts the rounds
-        of ``start``.
-    whole : Dataset or None
-        All rows, where ``data`` are a member's part of them; member 0 of a team evaluates them if
-        they are among ``evals``.
-    asked : Parameters or None
-        The parameters as they were given, which do not depend on the data.
-    """
-
-    params: Parameters
-    objective: Objective
-    data: Dataset
-    evals: Sequence[tuple[Dataset, str]]
-    metrics: dict[str, Metric]
-    start: StartingPoint | None
-    history: History = field(default_factory=dict)
-    replaced: StatisticColumns | None = None
-    state: TrainingState = field(default_factory=dict)
-    by_codes: bool = False
-    whole: Dataset | None = None
-    first_round: int | None = None
-    asked: Parameters | None = None
-
-    @property
-    def trained_params(self) -> Parameters:
-        """The parameters by which trees grow; ``params`` are what was asked for."""
-        params, sparse = self.params, self.data.sparse is not None
-        params = as_histograms(params, sparse=sparse) if self.by_codes else params
-        unit = self.objective.has_unit_hessians and self.data.weight is None
-        return params.with_least_hessian(unit_hessians=unit)
-
-    @property
-    def n_outputs(self) -> int:
-        """Margins of a row."""
-        return max(self.objective.n_outputs, self.data.n_targets)
-
-    @property
-    def state_sizes(self) -> dict[str, int]:
-        """How many numbers each array has that this training keeps beside its model."""
-        if not self.params.is_ordered:
-            return {}
-        return ordered_leaves.state_sizes(self.params, self.data.n_rows, self.n_outputs)
-
-    @property
-    def columns(self) -> Dataset:
-        """The data with the user's columns alone."""
-        return self.data if self.replaced is None else self.replaced.given
-
-    def begins_with(self) -> dict[str, Any]:
-        """Return the fields of ``Ensemble`` that every model of this training shares."""
-        found = {
-            "trees": [] if self.start is None else self.start.trees,
-            "objective": self.params.objective,
-            "objective_parameters": self.objective.parameters,
-            "n_features": self.columns.n_features,
-            "n_outputs": self.n_outputs,
-            "n_parallel": self.params.num_parallel_tree,
-            "categories": self.columns.categories,
-        }
-        if self.start is not None:
-            found |= {"base_margin": self.start.base_margin, "base_score": self.start.base_score}
-        return found
 
 
 def _recorder(device: Device) -> Recorder:
@@ -179,10 +92,12 @@ class RunningTask:
         self.is_watched, self._gathers, _ = said[0]
         self.labels: list[str] = [label for *_, label in said]
         """The devices of all members."""
-        beside = plan_evaluation(
-            device, task.objective, task.metrics, task.evals, data, gathered=task.whole,
-            weighted=self._is_weighted,
-        )  # fmt: skip
+        beside = MemoryPlan()
+        if task.evals:
+            beside = plan_evaluation(
+                device, task.objective, task.metrics, task.evals, data, gathered=task.whole,
+                weighted=self._is_weighted,
+            )  # fmt: skip
         if isinstance(margins, WeightedStart):
             most = max((one.n_levels for one in data.categories.values()), default=0)
             plan_earlier(beside, margins.trees, 2 + most // 32)
@@ -204,9 +119,7 @@ class RunningTask:
         }
         n_done = max((len(v) for own in self.history.values() for v in own.values()), default=0)
         self._history_start = self.start.n_rounds - n_done
-        watched, labels = self.fit.evaluation, self.fit.parts.arena.arrays.get("labels")
-        own = task.objective, task.metrics, task.evals, watched, labels
-        self.evaluation = Evaluation(device, *own, task.params.work_group_size)
+        self._evaluation = self._evaluated() if task.evals else None
         if self._recorder is not None:
             self._recorder.begin_rounds()
         self.pace, self._n_checked, self.runs_ahead = Pace(device), 0, False
@@ -214,6 +127,12 @@ class RunningTask:
             ran = self.fit.variants()
             chosen = ", ".join(f"{kernel}: {name}" for kernel, name in ran.items())
             tell(f"training on {device.caps.label}, kernels: {chosen}")
+
+    def _evaluated(self) -> Evaluation:
+        """Return what computes the metrics of the evaluation sets."""
+        task, labels = self.task, self.fit.parts.arena.arrays.get("labels")
+        own = task.objective, task.metrics, task.evals, self.fit.evaluation, labels
+        return Evaluation(self.device, *own, task.params.work_group_size)
 
     def _watch(self, starts: Sequence[Start | None]) -> None:
         """Watch the evaluation sets; combinations write their features there, too."""
@@ -307,20 +226,29 @@ class RunningTask:
         if self._gathers:
             fit.settle(watched=True)
             gather(fit.parts.rows, fit.evaluation)
-        self.evaluation.launch()
+        if self._evaluation is not None:
+            self._evaluation.launch()
         if self.is_watched:
             fit.ask()
 
     def take(self) -> None:
         """Add the metrics of the round that was enqueued last to the history."""
-        if not self._gathers and self.fit.settle(watched=self.is_watched):
-            self.evaluation.launch()
+        trained_again = not self._gathers and self.fit.settle(watched=self.is_watched)
+        if trained_again and self._evaluation is not None:
+            self._evaluation.launch()
         self.keep_metrics()
 
     def keep_metrics(self) -> None:
         """Wait for the metrics, and add them to the history."""
-        for (name, metric), value in self.evaluation.values():
+        found = () if self._evaluation is None else self._evaluation.values()
+        for (name, metric), value in found:
             self.history[name][metric].append(value)
+
+    @property
+    def evaluation(self) -> Evaluation:
+        """The metrics of the evaluation sets, of which there are some."""
+        assert self._evaluation is not None
+        return self._evaluation
 
     def model(self, n_rounds: int | None = None, attributes: dict[str, str] | None = None) -> Model:
         """Return the model so far, or only its first rounds; waits for the last round.

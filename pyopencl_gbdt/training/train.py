@@ -21,9 +21,10 @@ if TYPE_CHECKING:
     from pyopencl_gbdt.prediction.model import History, Model
     from pyopencl_gbdt.training.continuing import Before
     from pyopencl_gbdt.training.eval_metrics import Metrics
+    from pyopencl_gbdt.training.fit_facts import Task
     from pyopencl_gbdt.training.hosts import Parts
     from pyopencl_gbdt.training.preparing import Evals, Given
-    from pyopencl_gbdt.training.running_task import RunningTask, Task
+from pyopencl_gbdt.training.running_task import RunningTask
 
 
 def train(
@@ -201,10 +202,9 @@ def _fit(task: Task, callbacks: CallbackList, saved: CheckPoint | None, profile:
     from pyopencl_gbdt.training.open_fit import opened_fit
 
     if saved is not None:
-        from pyopencl_gbdt.training.continuing import StartingPoint, by_outputs
+        from pyopencl_gbdt.training.continuing import by_outputs, continued_point
 
-        before = by_outputs(saved.ensemble)
-        start = StartingPoint(before.base_score, before.base_margin, before)
+        start = continued_point(by_outputs(saved.ensemble))
         task = replace(task, start=start, history=saved.history, state=saved.state)
     with opened_fit(task, profile=profile) as fit:
         return _led(callbacks, fit, saved)

@@ -22,8 +22,8 @@ from pyopencl_gbdt.growth.coded_trees import coded_trees, plan_earlier
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.parameters.table import DROPPING, TABLE
-from pyopencl_gbdt.training.continuing import start_of
 from pyopencl_gbdt.training.fit import Fit
+from pyopencl_gbdt.training.fit_facts import start_of
 from tests.conftest import TEST_DEVICE
 from tests.reference.train import train_reference
 
