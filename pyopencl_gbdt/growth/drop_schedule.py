@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +19,8 @@ F32 = npt.NDArray[np.float32]
 _BESIDE = 2
 #: Rounds whose keys are computed together.
 _KEYS = 64
+#: Most rounds whose drops are known before they begin.
+MOST_AHEAD = 64
 
 
 @dataclass(frozen=True)
@@ -110,3 +114,72 @@ class DropSchedule:
             found = np.searchsorted(sums, one * sums[-1], side="right")
             trees = np.array([min(int(found), n_trees - 1)])
         return trees
+
+
+class Turn(NamedTuple):
+    """A round, its learning rate, the trees that it drops, and all weights after it."""
+
+    number: int
+    rate: float
+    drop: Drop
+    weights: F32
+
+
+class DropsAhead:
+    """The drops of a round and of those after it, which go to the device together.
+
+    A copy to the device may wait for all work that was enqueued before. An H200 through OpenCL,
+    1 M x 28: the host took 0.725 ms to enqueue a round with a copy, and 0.363 for one without.
+
+    The rounds after it are taken to have its learning rate. If one has another rate, its drop and
+    those of later rounds are computed again, of fewer rounds.
+
+    Parameters
+    ----------
+    params : ParameterValues
+    round_trees : int
+        As in `DropSchedule`.
+    weights : float32 array
+        Those of the trees of earlier rounds.
+    end : int
+        The number of the last round, and one more.
+
+    Attributes
+    ----------
+    weights : float32 array
+        Those after the round that was taken last.
+    """
+
+    def __init__(self, params: ParameterValues, round_trees: int, weights: F32, end: int) -> None:
+        self._given, self._end, self.weights = (params, round_trees), end, weights.copy()
+        self._schedule = DropSchedule(*self._given, self.weights)
+        self._turns, self._n_listed, self._most = deque[Turn](), 0, 1
+
+    def is_listed(self, number: int, rate: float) -> bool:
+        """Tell whether the device knows what a round drops that is the next one."""
+        return self._n_listed > 0 and self._turns[0][:2] == (number, rate)
+
+    def turns(self, number: int, rate: float) -> list[Turn]:
+        """Return a round and some of those after it."""
+        if self._turns and self._turns[0][:2] != (number, rate):
+            self._schedule = DropSchedule(*self._given, self.weights)
+            self._turns.clear()
+            self._most = 1
+        while len(self._turns) < self._most:
+            place = number + len(self._turns)
+            if self._turns and place >= self._end:
+                break
+            drop = self._schedule.next(place, rate)
+            self._turns.append(Turn(place, rate, drop, self._schedule.weights.copy()))
+        self._most = min(MOST_AHEAD, 2 * self._most)
+        return list(self._turns)
+
+    def listed(self, n_turns: int) -> None:
+        """Take note that the device knows the first of these rounds."""
+        self._n_listed = n_turns
+
+    def take(self) -> Turn:
+        """Return the next round, which is listed."""
+        turn = self._turns.popleft()
+        self._n_listed, self.weights = self._n_listed - 1, turn.weights
+        return turn

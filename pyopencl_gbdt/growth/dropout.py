@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.device import Device, DeviceArray, Launch
-from pyopencl_gbdt.device.program import Action, Parts, Program
-from pyopencl_gbdt.dtypes import STEP, SUM, VALUE, WALK
+from pyopencl_gbdt.device import Launch
+from pyopencl_gbdt.device.program import Action, Parts
+from pyopencl_gbdt.dtypes import STEP, SUM, VALUE, WALK, c_type
 from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.fit.page import FitPage, PerRow
 from pyopencl_gbdt.fit.parts import FitParts
@@ -22,8 +22,9 @@ from pyopencl_gbdt.growth.boosting import (
     starting_margins,
     starting_sums,
 )
-from pyopencl_gbdt.growth.coded_trees import CodedTrees, coded_trees
-from pyopencl_gbdt.growth.drop_schedule import DropSchedule
+from pyopencl_gbdt.growth.coded_trees import coded_trees
+from pyopencl_gbdt.growth.drop_schedule import MOST_AHEAD, DropsAhead, DropSchedule, Turn
+from pyopencl_gbdt.growth.kept_trees import FollowedWeighted, KeptTrees, WeightedTrees
 from pyopencl_gbdt.growth.update_margins import MarginUpdate
 
 F32 = npt.NDArray[np.float32]
@@ -33,119 +34,12 @@ _CONTINUED = 64
 #: 20 k x 10, 12 classes, depth 6, a rate_drop of 0.3: 3.1 for one output, 2.15 for four.
 _TOGETHER = 4
 _ENTRY_WORDS = 4
-
-
-class _WeightedTrees(NamedTuple):
-    """Trees by their places in the model, their outputs, and their weights around a round."""
-
-    trees: npt.NDArray[np.int64]
-    outputs: npt.NDArray[np.int64]
-    before: F32
-    after: F32
-
-
-def of_followed_rows(
-    device: Device, shape: tuple[int, ...]
-) -> tuple[DeviceArray, DeviceArray, DeviceArray]:
-    """Return new arrays of an evaluation set: base margins, sums of trees, and values of leaves."""
-    return (
-        device.empty(shape, VALUE, "margins before the trees"),
-        device.empty(shape, SUM, "sums of trees"),
-        device.empty(shape[-1], VALUE, "values of leaves"),
-    )
-
-
-class _FollowedRows:
-    """An evaluation set: the sums of its rows, and the launches that change them."""
-
-    def __init__(self, device: Device, program: Program, rows: FollowingRows) -> None:
-        self.rows, self.program = rows, program
-        self.shape = tuple(rows.margins.shape)
-        self.n_rows = self.shape[-1]
-        self.start, self.sums, self.values = of_followed_rows(device, self.shape)
-        device.clear(self.values)
-        margins, sums = starting_sums(rows.start)
-        self.start.set(np.broadcast_to(np.asarray(margins, np.float32), self.shape))
-        self.sums.set(np.broadcast_to(np.asarray(sums, np.int64), self.shape))
-        most = 16 * device.caps.compute_units
-        self.groups = min(most, -(-self.n_rows // program.wg_size))
-        self._walks: dict[int, list[Action]] = {}
-
-    def change(self, bank: _Bank, trees: _WeightedTrees) -> None:
-        """Let trees leave the sums with one weight and come back with another; set the margins."""
-        for tree, output, before, after in zip(*(one.tolist() for one in trees), strict=True):
-            if tree not in self._walks:
-                self._walks[tree] = bank.walk(self.rows, tree, self.values)
-            for walk in self._walks[tree]:
-                walk()
-            self.program.launch(
-                "add_values", self.groups, n_rows=self.n_rows, first=output * self.n_rows,
-                before=before, after=after, values=self.values, tree_sums=self.sums,
-            )  # fmt: skip
-        self.program.launch(
-            "show", self.groups, n=self.sums.size, start=self.start, tree_sums=self.sums,
-            margins=self.rows.margins,
-        )  # fmt: skip
-
-
-class _Bank:
-    """All trees of the model, as rows walk them on the device.
-
-    Trees of this fit lie batch by batch, each batch in room for ``max_nodes``, as they were grown;
-    those of a model that is continued lie apart.
-
-    Attributes
-    ----------
-    roots : uint32 array, shape (n_trees, 2)
-        The first node of every tree, and whether it is one of a model that is continued.
-    """
-
-    def __init__(self, parts: FitParts, earlier: CodedTrees, n_rounds: int) -> None:
-        self.parts, self.n_earlier = parts, earlier.begin.size
-        arena, upload = parts.arena, parts.arena.device.upload
-        nodes, batches = parts.nodes, parts.nodes.batches
-        of_round = [n * nodes.max_nodes + np.arange(one.size) for n, one in enumerate(batches)]
-        rounds = np.arange(n_rounds)[:, None] * (len(batches) * nodes.max_nodes)
-        own = (rounds + np.concatenate(of_round)).ravel()
-        self.roots = np.zeros((self.n_earlier + own.size, 2), np.uint32)
-        self.roots[:, 0] = np.append(earlier.begin, own)
-        self.roots[: self.n_earlier, 1] = 1
-        arena["kept_roots"].set(self.roots[self.n_earlier :, 0])
-        self.earlier_steps = arena["kept_steps"]  # as the kernel's argument, where there are none
-        self.kept_sets = arena["kept_sets"] if parts.features.has_categories else None
-        self.earlier_sets = self.kept_sets
-        if self.n_earlier:
-            _tell_next_outputs(earlier, nodes.n_parallel)
-            self.earlier_steps = upload(earlier.steps)
-            self.earlier_sets = None if self.kept_sets is None else upload(earlier.sets)
-            self._earlier_walk = upload(earlier.walk)
-            self._earlier_roots = upload(earlier.begin)
-        self.longest = max(parts.nodes.longest, earlier.longest)
-
-    def walk(self, rows: FollowingRows, tree: int, values: DeviceArray) -> list[Action]:
-        """Return the launches that add the leaf values of a tree to ``values``."""
-        arena, own = self.parts.arena, tree - self.n_earlier
-        if own < 0:
-            nodes, roots, own = self._earlier_walk, self._earlier_roots, tree
-            sets = self.earlier_sets
-        else:
-            nodes, roots, sets = arena["kept_walk"], arena["kept_roots"], self.kept_sets
-        return rows.walk(self.parts, nodes, roots, own, self.longest, values, sets)
-
-    def set_arguments(self) -> dict[str, Any]:
-        """Return the kernel's arguments for splits by sets; nothing without them."""
-        if self.kept_sets is None:
-            return {}
-        return {"kept_sets": self.kept_sets, "earlier_sets": self.earlier_sets}
-
-
-def _tell_next_outputs(trees: CodedTrees, n_parallel: int) -> None:
-    """Set the places of leaves to how many nodes further the next output's leaves lie."""
-    ends = np.append(trees.begin, trees.steps.size).astype(np.int64)
-    following = np.minimum(np.arange(n_parallel, ends.size - 1 + n_parallel), ends.size - 1)
-    further = np.repeat(ends[following] - ends[:-1], np.diff(ends))
-    leaves = trees.steps["left"] == 0
-    trees.steps["place"][leaves] = further[leaves]
+#: Room for trees in the list of rounds, beside that for twice all trees.
+_MORE_LISTED = 1024
+#: Leaves of rows are kept if they take at most this share of a device's memory; else rows walk
+#: dropped trees again. 100 k x 28, depth 6, ten dropped trees, PoCL, 2 cores, processor ms a round:
+#: 91 to walk them, and 32 to read their leaves; a round of trees without weights takes 10.5.
+LEAVES_SHARE = 1 / 16
 
 
 class DropoutBoosting:
@@ -175,12 +69,19 @@ class DropoutBoosting:
         most = (nodes.first_round + n_rounds) * nodes.round_trees
         longest = max(nodes.longest, _CONTINUED if nodes.first_round else 0)
         self._has_parts = self._parts(most, longest).n_parts > 1
+        self._keeps_leaves = self._leaves_fit(n_rounds)
+        if self._keeps_leaves:
+            n_trees = n_rounds * self._n_walks * nodes.n_parallel
+            arena.array("row_leaves", (n_trees, self.rows.n_rows), self._leaf_dtype)
         self.program = ways.build_kernel(
             "dropout", code=self.rows.codes.code_type, parts=self._has_parts,
             together=self._together, categories=self.features.has_categories,
+            leaves=c_type(self._leaf_dtype) if self._keeps_leaves else "",
         )  # fmt: skip
-        arena.array("listed", (2 * self._n_walks + most, _ENTRY_WORDS), np.uint32)
-        self._followed: list[_FollowedRows] = []
+        n_heads = 1 + 2 * self._n_walks * min(n_rounds, MOST_AHEAD)
+        n_listed = min(2 * most + _MORE_LISTED, most * min(n_rounds, MOST_AHEAD))
+        arena.array("listed", (n_heads + n_listed, _ENTRY_WORDS), np.uint32)
+        self._followed: list[FollowedWeighted] = []
 
     def start(self, margins: AnyStart, following: Sequence[FollowingRows]) -> None:
         """Reset all sums; forget the trees of this fit."""
@@ -188,14 +89,15 @@ class DropoutBoosting:
         trees, weights = [], np.zeros(0, np.float32)
         if isinstance(margins, WeightedStart):
             trees, weights = margins.trees, margins.weights
-        self._drops = list[tuple[int, float]]()
+        self._rounds = list[tuple[int, float]]()
         self.n_dropped = list[int]()
         of_first = weights.reshape(-1, self.nodes.round_trees)[:, : self._n_vectors]
-        self._weights, self._schedule = of_first, self._scheduled(of_first)
         n_rounds = arena["kept_roots"].size // self.nodes.round_trees
+        self._weights, end = of_first.ravel(), self.nodes.first_round + n_rounds
+        self._ahead = DropsAhead(self.nodes.params, self._n_vectors, self._weights, end)
         words = self.nodes.set_words if self.features.has_categories else 0
         earlier = coded_trees(trees, self.features.layout, rows.codes, words)
-        self._bank = _Bank(self.parts, earlier, n_rounds)
+        self._bank = KeptTrees(self.parts, earlier, n_rounds, self._places(n_rounds))
         own, sums = starting_sums(margins)
         rows.set("start", own)
         rows.set("tree_sums", sums)
@@ -220,8 +122,32 @@ class DropoutBoosting:
         """Walks of a row that take all outputs' trees of a place in the round."""
         return -(-self.nodes.n_outputs // self._together)
 
-    def _scheduled(self, weights: F32) -> DropSchedule:
-        return DropSchedule(self.nodes.params, self._n_vectors, weights.ravel())
+    @property
+    def _leaf_dtype(self) -> np.dtype[Any]:
+        """The type of a leaf, counted from the root of its tree."""
+        return np.dtype(np.min_scalar_type(self.nodes.max_nodes - 1))
+
+    def _leaves_fit(self, n_rounds: int) -> bool:
+        """Tell whether there is room to keep the leaf of every row in every tree.
+
+        It depends on sizes alone, so a fit on paper keeps leaves if that on the device does.
+        """
+        caps = self.parts.ways.facts.device or self.arena.device.caps
+        n_leaves = n_rounds * self._n_walks * self.nodes.n_parallel * self.rows.n_rows
+        most = min(caps.max_alloc_bytes, LEAVES_SHARE * caps.global_bytes)
+        return n_leaves * self._leaf_dtype.itemsize <= most
+
+    def _places(self, n_rounds: int) -> npt.NDArray[np.int64]:
+        """Return where ``row_leaves`` has the leaves of every tree of this fit.
+
+        Trees that are walked together share a place.
+        """
+        nodes = self.nodes
+        output, number = np.divmod(np.arange(nodes.round_trees), nodes.n_parallel)
+        own = output // self._together * nodes.n_parallel + number
+        rounds = np.arange(n_rounds)[:, None] * (self._n_walks * nodes.n_parallel)
+        found: npt.NDArray[np.int64] = (rounds + own).ravel()
+        return found
 
     def _of_outputs(self, trees: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Return the places of the trees of all outputs, for each tree of the schedule."""
@@ -249,8 +175,11 @@ class DropoutBoosting:
             **outputs,
             "n_rows": part.n_rows, "after": after, **page.rows, **page.codes.row_arguments(),
             **part.arguments("start", "tree_sums", "margins"),
+            "first_batches": self.nodes.first_round * len(self.nodes.batches),
+            "n_batches": len(self.nodes.batches), "leaf_header": self.rows.pages[0]["leaf_header"],
             **self.arena.arguments("listed", "kept_steps"),
             "earlier_steps": self._bank.earlier_steps, **self._bank.set_arguments(),
+            **(self.arena.arguments("row_leaves") if self._keeps_leaves else {}),
         }  # fmt: skip
         if self._has_parts:
             return parts.bind(self.program, "change", groups, **arguments)
@@ -258,23 +187,13 @@ class DropoutBoosting:
 
     def begin_round(self, number: int, rate: float) -> None:
         """Take the trees out of the margins that this round drops."""
-        n_trees = self._schedule.weights.size
-        drop = self._schedule.next(number, rate)
-        self._drops.append((number, rate))
-        self.n_dropped.append(drop.trees.size)
-        nodes, n_new = self.nodes, self._n_vectors
-        trees = self._of_outputs(np.append(drop.trees, np.arange(n_trees, n_trees + n_new)))
-        before = np.append(drop.before, np.zeros(n_new, np.float32))
-        after = np.append(drop.after, np.full(n_new, drop.of_new, np.float32))
-        self._weighted = _WeightedTrees(
-            trees,
-            trees % nodes.round_trees // nodes.n_parallel,
-            *(np.repeat(one, nodes.n_alike) for one in (before, after)),
-        )
-        n_dropped = drop.trees.size * nodes.n_alike
-        self._list(n_dropped)
-        if n_dropped:
-            for launch in self._dropping(n_dropped):
+        if not self._ahead.is_listed(number, rate):
+            self._ahead.listed(self._list(self._ahead.turns(number, rate)))
+        self._turn = self._ahead.take()
+        self._rounds.append((number, rate))
+        self.n_dropped.append(self._turn.drop.trees.size)
+        if self.n_dropped[-1]:
+            for launch in self._dropping(self.n_dropped[-1] * self.nodes.n_alike):
                 launch()
 
     def _dropping(self, n_trees: int) -> list[Launch]:
@@ -284,20 +203,57 @@ class DropoutBoosting:
             self._changes[parts] = self._change(parts, after=0)
         return self._changes[parts]
 
-    def _list(self, n_dropped: int) -> None:
-        """List the round's dropped trees on the device, and its new ones behind them."""
-        trees, outputs, before, after = self._weighted
+    def _weighted(self, turn: Turn) -> WeightedTrees:
+        """Return the trees that a round drops, and its new ones behind them."""
+        drop, nodes, n_new = turn.drop, self.nodes, self._n_vectors
+        own = np.arange(turn.weights.size - n_new, turn.weights.size)
+        trees = self._of_outputs(np.append(drop.trees, own))
+        before = np.append(drop.before, np.zeros(n_new, np.float32))
+        after = np.append(drop.after, np.full(n_new, drop.of_new, np.float32))
+        return WeightedTrees(
+            trees,
+            trees % nodes.round_trees // nodes.n_parallel,
+            *(np.repeat(one, nodes.n_alike) for one in (before, after)),
+        )
+
+    def _list(self, turns: Sequence[Turn]) -> int:
+        """List the trees of some rounds on the device; return of how many there was room."""
+        room, n_heads = self.arena["listed"].shape[0] - 1, 2 * self._n_walks
+        heads, entries = [], []
+        for turn in turns:
+            own_heads, own_entries = self._listed(turn)
+            room -= n_heads + len(own_entries)
+            if room < 0:
+                break
+            heads.append(own_heads)
+            entries.append(own_entries)
+        first = np.zeros((1, _ENTRY_WORDS), np.uint32)
+        first[0, 0] = turns[0].number - self.nodes.first_round
+        begin = 1 + n_heads * len(heads)
+        for own_heads, own_entries in zip(heads, entries, strict=True):
+            own_heads[:, :3] += begin
+            begin += len(own_entries)
+        self.arena["listed"].set(np.concatenate([first, *heads, *entries]))
+        return len(heads)
+
+    def _listed(self, turn: Turn) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
+        """Return the heads of a round, as in the template, and its trees, from 0 on."""
+        trees, outputs, before, after = self._weighted(turn)
+        n_dropped = turn.drop.trees.size * self.nodes.n_alike
         n_heads, walked = 2 * self._n_walks, outputs % self._together == 0
         keys = outputs // self._together + self._n_walks * (np.arange(trees.size) >= n_dropped)
         trees, keys, before, after = (one[walked] for one in (trees, keys, before, after))
         order = np.argsort(keys, kind="stable")
-        ends = n_heads + np.searchsorted(keys[order], np.arange(n_heads + 1))
-        listed = np.zeros((n_heads + trees.size, _ENTRY_WORDS), np.uint32)
-        listed[:n_heads, 0], listed[:n_heads, 1] = ends[:-1], ends[1:]
-        listed[n_heads:, :2] = self._bank.roots[trees[order]]
-        listed[n_heads:, 2] = before[order].view(np.uint32)
-        listed[n_heads:, 3] = after[order].view(np.uint32)
-        self.arena["listed"].set(listed)
+        ends = np.searchsorted(keys[order], np.arange(n_heads + 1))
+        by_codes = (trees < self._bank.n_earlier) | (keys >= self._n_walks)
+        heads = np.zeros((n_heads, _ENTRY_WORDS), np.uint32)
+        heads[:, 0], heads[:, 1] = ends[:-1], ends[1:]
+        heads[:, 2] = ends[:-1] + np.bincount(keys[by_codes], minlength=n_heads)
+        entries = np.zeros((trees.size, _ENTRY_WORDS), np.uint32)
+        entries[:, :2] = self._bank.roots[trees[order]]
+        entries[:, 2] = before[order].view(np.uint32)
+        entries[:, 3] = after[order].view(np.uint32)
+        return heads, entries
 
     def kept_margins(self) -> list[Action]:
         """Return the copies of the margins, if there are several batches."""
@@ -337,20 +293,21 @@ class DropoutBoosting:
     def follow(self, rows: FollowingRows, batch: Batch) -> list[Action]:
         """Take rows whose margins ``end_round`` is to update."""
         if rows.has_values and all(one.rows is not rows for one in self._followed):
-            self._followed.append(_FollowedRows(self.arena.device, self.program, rows))
+            self._followed.append(FollowedWeighted(self.arena.device, self.program, rows))
         return []
 
     def end_round(self) -> None:
         """Add the new trees to the sums of other rows, and give dropped trees their new weights."""
         for rows in self._followed:
-            rows.change(self._bank, self._weighted)
+            rows.change(self._bank, self._weighted(self._turn))
 
     def weights(self, n_rounds: int) -> F32:
         """Return the weights of all trees as they were after some rounds of this fit."""
-        schedule = self._schedule
-        if n_rounds < len(self._drops):
-            schedule = self._scheduled(self._weights)
-            for number, rate in self._drops[:n_rounds]:
+        found = self._ahead.weights
+        if n_rounds < len(self._rounds):
+            schedule = DropSchedule(self.nodes.params, self._n_vectors, self._weights)
+            for number, rate in self._rounds[:n_rounds]:
                 schedule.next(number, rate)
-        rounds = schedule.weights.reshape(-1, self._n_vectors)
+            found = schedule.weights
+        rounds = found.reshape(-1, self._n_vectors)
         return np.tile(rounds, self.nodes.n_alike).ravel()

@@ -106,10 +106,10 @@ class GrownTrees:
 
     @property
     def reads_late(self) -> bool:
-        """Whether a block is read after the next one: not if a round depends on earlier trees."""
+        """Whether a block is read after the next one: not if a round depends on its trees."""
         nodes = self._parts.nodes
         several = nodes.forest_block < nodes.params.n_estimators * self._n_batches
-        return several and self._renamed is None and nodes.params.booster != "dart"
+        return several and self._renamed is None
 
     @property
     def is_ordered(self) -> bool:

@@ -5,24 +5,29 @@
 ##   A row's sum of an output is the sum of round(weight * leaf * 2^32) over the trees, in 64 bits.
 ##
 ##   keep_trees   copies finished trees behind those of earlier rounds
-##   change       training rows walk the listed trees; each tree leaves a sum with one weight, and comes back
-##                with another one
+##   change       training rows find their leaves of the listed trees; each tree leaves a sum with one weight, and
+##                comes back with another one. Where there is room, a new tree's leaf of each row is kept in
+##                `row_leaves`, counted from the root: a round that drops the tree reads it in place of a walk
 ##   add_values   the same for one tree and rows whose leaf values are there; clears these
 ##   show         margin = start + sum
 ##
 ##   Trees of outputs that split alike are walked once for `together` outputs: in `kept_steps` the place of a leaf
 ##   tells how many nodes further the next output's one lies.
 ##
-##   listed       first, for each output, or those that are walked together, (begin, end) of the trees that the round drops, then the same of its
-##                new trees; behind them the trees: (root, whether it is a tree of a model that is continued,
-##                bits of both weights)
+##   listed       first the round of this fit that the list begins with. Then, for each of some rounds, and in it for
+##                each output, or those that are walked together, (begin, end, first tree whose leaves are kept) of the
+##                trees that the round drops, and the same of its new trees. Behind them the trees: (root, place in
+##                `row_leaves`, or EARLIER for one of a model that is continued, bits of both weights)
 ##
 ## params: wg_size; code, the code's type, or tiled; parts, whether several launches of `change` may share a page:
 ##   they have n_groups work-groups together, first_group of them in earlier launches; together; categories,
-##   whether splits may be by sets of codes: those of a batch are kept with its trees
-<%page args="wg_size, code, parts, together, categories"/>
+##   whether splits may be by sets of codes: those of a batch are kept with its trees; leaves, the type of
+##   `row_leaves`, or "" where rows walk all trees
+<%page args="wg_size, code, parts, together, categories, leaves"/>
 <%namespace name="codes" file="row_codes.cl.mako"/>
 ${codes.in_rows(code)}
+#define EARLIER 0xFFFFFFFFu
+
 /* What a leaf adds to a sum. */
 FN i64 units_of(const f32 weight, const f32 leaf) { return to_quanta(weight * leaf, 32); }
 
@@ -82,13 +87,18 @@ KERNEL(${wg_size}) change(
 % if together > 1:
         const u32 n_outputs,
 % endif
+        const u32 first_batches, const u32 n_batches, GLOBAL const u32* RESTRICT leaf_header,
         ${codes.row_parameters(code)}, GLOBAL const u32x4* RESTRICT listed,
         GLOBAL const u32x4* RESTRICT kept_steps, GLOBAL const u32x4* RESTRICT earlier_steps,
 % if categories:
         GLOBAL const u32* RESTRICT kept_sets, GLOBAL const u32* RESTRICT earlier_sets,
 % endif
+% if leaves:
+        GLOBAL ${leaves}* RESTRICT row_leaves,
+% endif
         GLOBAL const f32* RESTRICT start, GLOBAL i64* RESTRICT tree_sums, GLOBAL f32* RESTRICT margins) {
-    const u32x4 head = listed[after * N_GROUPS_Y + GROUP_ID_Y];
+    const u32 round = (leaf_header[3] - first_batches - after) / n_batches - listed[0].x;
+    const u32x4 head = listed[1 + (2 * round + after) * N_GROUPS_Y + GROUP_ID_Y];
     const u64 place = (u64)(GROUP_ID_Y * ${together}) * n_rows + first_row;
 <%
     group, groups = ("(first_group + GROUP_ID)", "n_groups") if parts else ("GROUP_ID", "N_GROUPS")
@@ -96,20 +106,7 @@ KERNEL(${wg_size}) change(
     there = [f"if (GROUP_ID_Y * {together} + {k} < n_outputs) " if k else "" for k in every]
     at = [f"place + {k} * (u64)n_rows + row" if k else "place + row" for k in every]
 %>\
-    for (u32 row = ${group} * ${wg_size} + LOCAL_ID; row < page_rows; row += ${groups} * ${wg_size}) {
-        const row_t mine = row_of(${codes.row(code)}, row);
-% for k in every:
-        i64 without${k} = 0, sum${k} = 0;
-        ${there[k]}without${k} = tree_sums[${at[k]}];
-% endfor
-        for (u32 number = head.x; number < head.y; number++) {
-            const u32x4 entry = listed[number];
-            const u32 tree = entry.x;
-            GLOBAL const u32x4* steps = entry.y ? earlier_steps : kept_steps;
-% if categories:
-            GLOBAL const u32* sets = entry.y ? earlier_sets : kept_sets;
-% endif
-${codes.walk(categories)}\
+<%def name="moved()">\
 % for k in every:
             ${there[k]}{
                 const f32 value = as_f32(${f"steps[leaf + {k} * step.y].w" if k else "step.w"});
@@ -117,7 +114,35 @@ ${codes.walk(categories)}\
                 sum${k} += units_of(as_f32(entry.w), value);
             }
 % endfor
+</%def>\
+    for (u32 row = ${group} * ${wg_size} + LOCAL_ID; row < page_rows; row += ${groups} * ${wg_size}) {
+        const row_t mine = row_of(${codes.row(code)}, row);
+% for k in every:
+        i64 without${k} = 0, sum${k} = 0;
+        ${there[k]}without${k} = tree_sums[${at[k]}];
+% endfor
+        for (u32 number = head.x; number < ${"head.z" if leaves else "head.y"}; number++) {
+            const u32x4 entry = listed[number];
+            const u32 tree = entry.x;
+            GLOBAL const u32x4* steps = entry.y == EARLIER ? earlier_steps : kept_steps;
+% if categories:
+            GLOBAL const u32* sets = entry.y == EARLIER ? earlier_sets : kept_sets;
+% endif
+${codes.walk(categories)}\
+% if leaves:
+            if (after) row_leaves[(u64)entry.y * n_rows + first_row + row] = (${leaves})(leaf - tree);
+% endif
+${moved()}\
         }
+% if leaves:
+        for (u32 number = head.z; number < head.y; number++) {
+            const u32x4 entry = listed[number];
+            GLOBAL const u32x4* steps = kept_steps;
+            const u32 leaf = entry.x + row_leaves[(u64)entry.y * n_rows + first_row + row];
+            const u32x4 step = steps[leaf];
+${moved()}\
+        }
+% endif
 % for k in every:
         ${there[k]}{
             tree_sums[${at[k]}] = without${k} + sum${k};

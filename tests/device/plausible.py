@@ -168,6 +168,7 @@ VALUES: dict[str, list[Any]] = {
     "has_values": [False, True],
     "parts": [False, True],
     "together": [1, 4],
+    "leaves": ["", "u8", "u16"],
     "ranged": [False, True],
     "block": [16, 8],
     "unroll": [False, True],
