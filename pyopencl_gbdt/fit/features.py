@@ -117,6 +117,10 @@ class FitFeatures:
         size = {"set_words": self.set_words} if self.has_categories else {}
         return self.walked_sets(arena) | size
 
+    def masks(self, arena: Arena) -> dict[str, DeviceArray]:
+        """Return which features nodes may split on, for searches; nothing if it is all of them."""
+        return arena.arguments("allowed") if self.masks_columns else {}
+
     def facts(self) -> dict[str, Any]:
         """Return what of them decides how trees grow, by the names in ``PageFacts``."""
         return {

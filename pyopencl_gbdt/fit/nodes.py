@@ -225,6 +225,11 @@ class Nodes:
         return ("draws", *noise) if self.params.draws_splits else ()
 
     @property
+    def pick_arrays(self) -> tuple[str, ...]:
+        """The array of the leaves that a step splits; none where it splits all of a level's."""
+        return ("picked",) if self.policy.picks_leaves else ()
+
+    @property
     def n_alike(self) -> int:
         """Outputs whose trees split alike; 1 where trees split by themselves."""
         return self.n_outputs if self.has_vectors else 1

@@ -327,9 +327,14 @@ class RowLists:
         return len(self.page_rows) > 1 or self.team.size > 1
 
     @property
+    def has_histograms(self) -> bool:
+        """Whether nodes have histograms of the gradients' own quanta."""
+        return self.features.columns is None and not self.nodes.n_sketches
+
+    @property
     def cells_to_clear(self) -> int:
         """Sums to clear in a node's histogram before it is built; 0 if the kernel clears them."""
-        if self.features.columns is not None or self.nodes.n_sketches:
+        if not self.has_histograms:
             return 0
         cleared = self.adds_histograms or self.ways.variant("histogram").atomic_sums
         return 2 * self.histogram_codes if cleared else 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from pyopencl_gbdt.device import Launch
@@ -60,6 +62,7 @@ class Gradients:
             n_exponents=EXPONENTS,
             counted=nodes.params.limits_rows,
             squared=nodes.params.random_strength > 0,
+            clears=rows.has_histograms,
         )
         self._beside = rows.factors_of_rows
         trees = nodes.n_trees
@@ -134,17 +137,23 @@ class Gradients:
         return self.program.bind(
             "quantize_gradients", (groups, batch.size),
             weight_bits=rows.weight_bits, weight_shift=rows.weight_shift,
-            root_cells=rows.cells_to_clear if clears else 0,
             has_high=rows.has_high, adds=rows.schedule is not None,
-            **self._counting(part), **self._draws(), **inputs,
+            **self._counting(part), **self._draws(), **inputs, **self._cleared(clears=clears),
             **part.arguments(*self._beside, "needs_high", "exponents", "scale", "quanta", "high",
-                             "sums", *self._squares, "pool"),
+                             "sums", *self._squares),
         )  # fmt: skip
 
     @property
     def _squares(self) -> tuple[str, ...]:
         """The array that only kernels for noise in scores have."""
         return ("squares",) if self.nodes.params.random_strength > 0 else ()
+
+    def _cleared(self, *, clears: bool) -> dict[str, Any]:
+        """Return the histograms of roots and how much of each to clear, where roots have them."""
+        if not self.rows.has_histograms:
+            return {}
+        cells = self.rows.cells_to_clear if clears else 0
+        return {"root_cells": cells, "pool": self.arena["pool"]}
 
     def _draws(self) -> dict[str, int]:
         """Return how many trees have factors of their own, where rows are sampled."""

@@ -80,16 +80,17 @@ class Sample:
             n_streams=self.nodes.n_streams,
             n_batches=len(self.nodes.batches) * max(p.bagging_freq, 1), keep=p.keep_below,
             all_before=p.rounds_of_all_rows if self.method == "goss" else 0,
-            rate=rate, other=other, root_lambda=p.root_lambda, **self._places(page),
+            rate=rate, other=other, root_lambda=p.root_lambda, **self._listed(page),
             **part.arguments(*rows.weights, "classes", "factors"),
         )  # fmt: skip
 
-    def _places(self, page: FitPage) -> dict[str, DeviceArray]:
-        """Return the round's number, and where the page's rows are listed and counted."""
-        drawn = self.rows.drawn
+    def _listed(self, page: FitPage) -> dict[str, DeviceArray]:
+        """Return the round's number and, if they are listed, where the page's rows are."""
+        drawn, listed = self.rows.drawn, self.rows.lists_drawn
         if drawn is None:
-            own = page["leaf_header"], page.part["even_rows"], page["drawn"]
+            rows = page.part.arguments("even_rows") if listed else {}
         else:  # the gathered rows are listed, and all trees are counted there
-            (whole,) = drawn.pages
-            own = whole["leaf_header"], self.arena["even_rows"], whole["drawn"]
-        return dict(zip(("header", "rows", "drawn"), own, strict=True))
+            (page,) = drawn.pages
+            rows = self.arena.arguments("even_rows") if listed else {}
+        counts = page.arguments("drawn") if listed else {}
+        return {"header": page["leaf_header"], **rows, **counts}

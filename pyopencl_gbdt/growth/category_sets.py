@@ -80,8 +80,9 @@ class CategorySets:
         nodes = self.nodes
         return self.program.bind(
             "write_sets", nodes.level_capacity(depth), depth=depth, n_trees=batch.size,
-            n_codes=self.features.layout.n_codes, set_words=nodes.set_words, picks=page["picked"],
-            **order_arguments(self.nodes), **page.arguments("levels", "nodes"),
+            n_codes=self.features.layout.n_codes, set_words=nodes.set_words,
+            **order_arguments(self.nodes),
+            **page.arguments("levels", "nodes", *nodes.pick_arrays),
             **self.arena.arguments("feature_kinds", "node_sums", "scale", "feature_offset",
                                  "feature_bins", "fullest", "pool", "sets"),
         )  # fmt: skip

@@ -107,7 +107,7 @@ class CategorySplit:
         order = self.program.bind(
             "order_levels", groups, spare=arena["spare_order"], most=p.max_cat_threshold,
             **sizes, **order_arguments(nodes), **weighs,
-            **arena.arguments("allowed", "feature_bins"),
+            **features.masks(arena), **arena.arguments("feature_bins"),
         )  # fmt: skip
         least, all_rows = p.min_data_per_group, nodes.all_rows
         borders: dict[str, Any] = {

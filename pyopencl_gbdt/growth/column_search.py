@@ -19,7 +19,7 @@ import numpy as np
 from pyopencl_gbdt.device import DeviceArray, Launch, Variant
 from pyopencl_gbdt.device.arena import zeros
 from pyopencl_gbdt.device.program import Action, Program
-from pyopencl_gbdt.dtypes import CANDIDATE, ROW, SUM
+from pyopencl_gbdt.dtypes import CANDIDATE, SUM
 from pyopencl_gbdt.fit.nodes import Batch, Candidates, Nodes
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.ways import Ways
@@ -65,10 +65,7 @@ class ColumnSearch:
         self.program = self.ways.build("column_search", self._build)
         self._ask_for_walks()
         arena.array("row_nodes", (nodes.n_trees, self.rows.n_rows), np.uint32)
-        arena.array("pool", (1, 1, 2), SUM)  # bound, never read
         arena.array("chosen", nodes.search_capacity, CANDIDATE)
-        if nodes.params.samples_rows:
-            arena.array("even_rows", 1, ROW)  # bound, not written: rows are not listed
         split.constraints(self.arena, self.features)
 
     def _ask_for_walks(self) -> None:
@@ -127,8 +124,8 @@ class ColumnSearch:
                 n_borders=most_borders(self.nodes, rows.n_rows), reg_lambda=p.reg_lambda,
                 max_delta_step=p.max_delta_step, min_child_weight=p.min_child_weight,
                 all_rows=page.columns.rows, all_places=page.columns.places,
-                **common,
-                **arena.arguments("allowed", "node_sums", "scale", "column_begin", "quanta", "high",
+                **common, **self.features.masks(arena),
+                **arena.arguments("node_sums", "scale", "column_begin", "quanta", "high",
                                "row_nodes", "closed_columns", "column_sums", "node_spots",
                                "border_sums", "border_places"),
             ),

@@ -80,7 +80,7 @@ class PartitionByColumns:
         parts = self.entries.parts
         arena = self.arena
         page, capacity = self.rows.pages[0], self.nodes.level_capacity(step)
-        nodes = {"picks": page["picked"], **page.arguments("levels", "nodes")}
+        nodes = page.arguments("levels", "nodes", *self.nodes.pick_arrays)
         where = entry_arguments(self.arena, self.rows, self.entries, "move_begin")
         ends = {name: where[name] for name in ("entry_begin", "entry_end", "task_begin")}
         step_of = {"step": step, "n_trees": batch.size}
@@ -124,10 +124,10 @@ class PartitionByColumns:
         return [
             follow,
             self.row_nodes.bind(
-                "follow_split", (shared, capacity), n_trees=batch.size, picks=page["picked"],
+                "follow_split", (shared, capacity), n_trees=batch.size,
                 feature_offset=arena["feature_offset"], quanta=arena["even_quanta"], **where,
                 **common,
-                **page.arguments("levels", "nodes"),
+                **page.arguments("levels", "nodes", *self.nodes.pick_arrays),
             ),
         ]  # fmt: skip
 

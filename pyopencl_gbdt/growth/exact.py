@@ -61,7 +61,6 @@ class ExactSearch:
         )
         self._ask_for_entries()
         self._ask_for_pieces()
-        arena.array("pool", (1, 1, 2), SUM)  # bound, never read
         arena.array("chosen", self.nodes.search_capacity, CANDIDATE)
         split.constraints(self.arena, self.features)
 
@@ -157,7 +156,8 @@ class ExactSearch:
             "min_child_weight": p.min_child_weight,
         }  # fmt: skip
         pieces = {name: arena[f"piece_{name}"] for name in ("carries", "found", "rough")}
-        pieces |= arena.arguments("node_rough", "allowed", "node_sums", "node_bounds")
+        pieces |= arena.arguments("node_rough", "node_sums", "node_bounds")
+        pieces |= self.features.masks(arena)
         # rough scores say nothing where terms cancel
         exact_only = self.features.limits.monotone is not None or p.reg_alpha > 0
         offset = where.pop("feature_offset")

@@ -39,7 +39,6 @@ def tree_arrays(arena: Arena, rows: FitRows, nodes: Nodes) -> None:
         return
     last = nodes.level_capacity(nodes.n_levels)
     rows.array_of_pages("open_gain", last if nodes.policy.limits_leaves else 1, np.float32)
-    rows.array_of_pages("picked", 1, np.uint32)  # bound, never read
 
 
 class Level:
@@ -145,7 +144,7 @@ class Level:
                 "place", 1, depth=depth, n_trees=batch.size, by_hessian=by_hessian,
                 n_alike=self.nodes.n_alike, fixed_slot=self.nodes.fixed_slot(depth + 1),
                 **self.arena.arguments("child_rows", "node_sums"),
-                **page.arguments("levels", "nodes", "picked", "hist_task_begin"),
+                **page.arguments("levels", "nodes", *self.nodes.pick_arrays, "hist_task_begin"),
             )]
             for page in rows.pages
         ]  # fmt: skip

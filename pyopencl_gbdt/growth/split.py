@@ -58,11 +58,9 @@ def group_size(ways: Ways, variant: Variant, most_codes: int) -> int:
 
 
 def constraints(arena: Arena, features: FitFeatures) -> None:
-    """Ask for the constraints of features, and for which of them a node may split on."""
+    """Ask for the constraints of features."""
     monotone = features.limits.monotone
     arena.array("monotone", 1 if monotone is None else monotone.size, np.uint32, monotone)
-    if not features.masks_columns:
-        arena.array("allowed", 1, np.uint32)  # bound, never read
 
 
 def candidates_of(parts: FitParts, step: int) -> Candidates:
@@ -203,7 +201,8 @@ class Split:
             reg_lambda=p.reg_lambda, reg_alpha=p.reg_alpha,
             max_delta_step=p.max_delta_step, min_child_weight=p.min_child_weight,
             constraints=arena["monotone"], **self._kinds(), **self._smoothing(),
-            **arena.arguments("allowed", "levels", "nodes", "node_sums", "node_bounds", "scale",
+            **self.features.masks(arena),
+            **arena.arguments("levels", "nodes", "node_sums", "node_bounds", "scale",
                               "feature_offset", "feature_bins", "fullest", "pool",
                               "candidates", *self.nodes.draw_arrays),
             **self._closed(), **self._columns(), **more,

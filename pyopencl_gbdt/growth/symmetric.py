@@ -106,7 +106,7 @@ class SymmetricSearch:
         drawn = arena.arguments(*self.nodes.draw_arrays)
         ranks = {name: drawn.pop(name) for name in ("noisy_ranks",) if name in drawn}
         borders = {
-            **rule, "allowed": arena["allowed"], "constraints": arena["monotone"],
+            **rule, **self.features.masks(arena), "constraints": arena["monotone"],
             "n_parts": groups_of, **drawn,
         }  # fmt: skip
         rough = {} if p.extra_trees else arena.arguments("rough_sums", "rough_best")

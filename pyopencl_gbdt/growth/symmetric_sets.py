@@ -140,7 +140,7 @@ class LevelBorders:
         put = self.order.bind(
             "order_levels", (n_sets, batch.size), depth=0, n_features=features.layout.n_features,
             n_order=arena["level_order"].shape[1], spare=arena["spare_order"], **shared, **order,
-            **arena.arguments("allowed", "levels", "scale"),
+            **arena.arguments("levels", "scale"),
         )  # fmt: skip
         opened = self.program.bind(
             "open_borders", (n_sets, batch.size), n_cells=n_cells,
@@ -197,13 +197,13 @@ class LevelSets(CategorySets):
     def _page(self, depth: int, batch: Batch, page: FitPage) -> Launch:
         arena, nodes = self.arena, self.nodes
         picks = nodes.policy.picks_leaves
-        more = {"n_trees": batch.size, "picks": page["picked"]} if picks else {}
+        trees = {"n_trees": batch.size} if picks else {}
         leads = ("leads",) if nodes.has_vectors else ()
         return self.of_levels.bind(
-            "write_level_sets", nodes.level_capacity(depth), depth=depth, **more,
+            "write_level_sets", nodes.level_capacity(depth), depth=depth, **trees,
             most=nodes.params.max_cat_threshold, n_sets=arena["set_features"].shape[0],
             set_words=nodes.set_words, **order_sizes(self.arena),
             borders=arena["set_borders"], order=arena["level_order"], facts=arena["order_facts"],
-            **page.arguments("levels", "nodes"),
+            **page.arguments("levels", "nodes", *nodes.pick_arrays),
             **arena.arguments("set_features", "feature_bins", "ordered_bits", "sets", *leads),
         )  # fmt: skip

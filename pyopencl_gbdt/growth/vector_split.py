@@ -110,7 +110,7 @@ class VectorSearch:
             ),
             bind(
                 "find", (n_features, places), **rule, **bounds, **limits, **borders, **flags,
-                allowed=arena["allowed"],
+                **self.features.masks(arena),
             ),
             bind("share", places, **rule, **bounds, **borders, gamma=p.gamma, **found),
         ]  # fmt: skip

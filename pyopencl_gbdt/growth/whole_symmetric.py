@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -41,8 +41,6 @@ class WholeSymmetric(WholeTrees):
         arena.array("chosen", self.nodes.search_capacity, CANDIDATE)
         arena.array("rough_sums", (trees, 2, layout.n_codes), np.float32)
         arena.array("rough_best", (trees, layout.n_features), np.float32)
-        if not self.features.masks_columns:
-            arena.array("allowed", 1, np.uint32)  # bound, never read
 
     def _built_for(self) -> dict[str, int]:
         noisy = self.nodes.params.random_strength > 0
@@ -52,8 +50,8 @@ class WholeSymmetric(WholeTrees):
         """Return the launches that draw for all levels, and the one that grows some trees."""
         drawn = (self.columns, self.draws)
         before = [one.planned(batch, self.plan) for one in drawn if one is not None]
-        noise = {}
+        more: dict[str, Any] = self.features.masks(self.arena)
         if self.draws is not None:
-            noise = {**self.draws.sizes(), **self.arena.arguments("draws", "noisy_ranks")}
-        found = ("allowed", "rough_sums", "rough_best", "candidates", "chosen")
-        return [*before, self._grow(batch, **self.arena.arguments(*found), **noise)]
+            more |= {**self.draws.sizes(), **self.arena.arguments("draws", "noisy_ranks")}
+        found = ("rough_sums", "rough_best", "candidates", "chosen")
+        return [*before, self._grow(batch, **self.arena.arguments(*found), **more)]

@@ -18,8 +18,9 @@
 ## params: wg_size; loss, statements that set g and h from margin, label and output; weighted;
 ##         sampled, whether gradients are multiplied by `factors`; rows with factor 0 do not count;
 ##         n_exponents, counts of a tree, see `exponents`; counted, sums of quanta tell the number of rows;
-##         squared, squares of gradients are added up, for noise in scores
-<%page args="wg_size, loss, weighted, sampled, n_exponents, counted, squared"/>
+##         squared, squares of gradients are added up, for noise in scores; clears, the histograms of roots may have to be
+##         cleared
+<%page args="wg_size, loss, weighted, sampled, n_exponents, counted, squared, clears"/>
 <%namespace name="exponents" file="exponents.cl.mako"/>
 <%namespace name="group" file="group.cl.mako"/>
 <%namespace name="losses" file="loss.cl.mako"/>
@@ -161,7 +162,7 @@ ${exponents.add_counts(wg_size, n_exponents)}\
 
 KERNEL(${wg_size}) quantize_gradients(
         const u32 n_rows, const u32 first_tree, const u32 n_parallel, const u64 label_stride,
-        const i32 weight_bits, const i32 weight_shift, const u32 root_cells,
+        const i32 weight_bits, const i32 weight_shift,${" const u32 root_cells," if clears else ""}
         const u32 has_high, const u32 adds,${" const u32 first_id, const u32 count_bits, const u32 least_rows," if counted else ""}
         GLOBAL u32* RESTRICT needs_high,
         GLOBAL const f32* RESTRICT margins, GLOBAL const f32* RESTRICT labels,
@@ -173,7 +174,7 @@ KERNEL(${wg_size}) quantize_gradients(
 % endif
         GLOBAL const u32* RESTRICT exponents,
         GLOBAL scale_t* RESTRICT scale, GLOBAL i32* RESTRICT quanta, GLOBAL i32* RESTRICT high,
-        GLOBAL i64* RESTRICT sums, ${"GLOBAL i64* RESTRICT squares, " if squared else ""}GLOBAL i64* RESTRICT pool) {
+        GLOBAL i64* RESTRICT sums${", GLOBAL i64* RESTRICT squares" if squared else ""}${", GLOBAL i64* RESTRICT pool" if clears else ""}) {
     LOCAL_ARRAY(i64, shared, ${wg_size});
     LOCAL_ARRAY(u32, counts, ${n_exponents});
     LOCAL_ARRAY(i32, powers, 2);
@@ -190,7 +191,6 @@ KERNEL(${wg_size}) quantize_gradients(
     squares += (u64)tree * N_GROUPS;
     i64 sum_squares = 0;
 % endif
-    pool += (u64)tree * root_cells;
 % if sampled:
     factors += (u64)(tree % n_draws) * n_rows;
 % endif
@@ -210,8 +210,10 @@ ${exponents.scale_exponents(wg_size, n_exponents)}\
         scale->least_rows = least_rows;
 % endif
     }
-    for (u32 i = GROUP_ID * ${wg_size} + LOCAL_ID; i < root_cells; i += N_GROUPS * ${wg_size})
-        pool[i] = 0; /* the root's histogram */
+% if clears:
+    GLOBAL i64* cells = pool + (u64)tree * root_cells; /* the root's histogram */
+    for (u32 i = GROUP_ID * ${wg_size} + LOCAL_ID; i < root_cells; i += N_GROUPS * ${wg_size}) cells[i] = 0;
+% endif
     const u32 begin = (u32)((u64)n_rows * GROUP_ID / N_GROUPS);
     const u32 end = (u32)((u64)n_rows * (GROUP_ID + 1) / N_GROUPS);
     i64 sum_g = 0, sum_h = 0;

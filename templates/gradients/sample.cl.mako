@@ -153,8 +153,7 @@ KERNEL(${wg_size}) draw(
 % if weighted:
         GLOBAL const f32* RESTRICT weights,
 % endif
-        GLOBAL const u32* RESTRICT classes, GLOBAL f32* RESTRICT factors,
-        GLOBAL u32* drawn, GLOBAL u32* RESTRICT rows) {
+        GLOBAL const u32* RESTRICT classes, GLOBAL f32* RESTRICT factors${", GLOBAL u32* drawn, GLOBAL u32* RESTRICT even_rows" if listed else ""}) {
 % if listed and wg_size > 1:
     LOCAL_ARRAY(u32, shared, ${wg_size});
     LOCAL_ARRAY(u32, taken, 1);
@@ -165,10 +164,8 @@ KERNEL(${wg_size}) draw(
     const u32 end = first_row + (u32)((u64)page_rows * (GROUP_ID + 1) / N_GROUPS);
     factors += (u64)tree * n_rows;
 % if listed:
-    rows += (u64)tree * n_rows + first_row;
+    GLOBAL u32* rows = even_rows + (u64)tree * n_rows + first_row;
     drawn += tree;
-% else:
-    (void)drawn; (void)rows;
 % endif
 % if not by_gradient:
     (void)all_before; (void)other;${" (void)rate;" if method == "uniform" else ""} (void)root_lambda; (void)label_stride;

@@ -36,8 +36,7 @@ KERNEL(${wg_size}) write_sets(
         const u32 smooth_rows, const f32 order_lambda, const f32 min_child_weight,
         GLOBAL const u32* RESTRICT feature_kinds,
         GLOBAL const level_t* RESTRICT levels, GLOBAL node_t* nodes, GLOBAL const i64x2* RESTRICT node_sums,
-        GLOBAL const u32* RESTRICT picks,
-        GLOBAL const scale_t* RESTRICT scale, GLOBAL const u32* RESTRICT feature_offset,
+        ${"GLOBAL const u32* RESTRICT picked, " if picked else ""}GLOBAL const scale_t* RESTRICT scale, GLOBAL const u32* RESTRICT feature_offset,
         GLOBAL const u32* RESTRICT feature_bins, GLOBAL const u32* RESTRICT fullest,
         GLOBAL const i64* RESTRICT pool, GLOBAL u32* RESTRICT sets) {
     LOCAL_ARRAY(i64, shared, ${2 * wg_size});
@@ -45,10 +44,10 @@ KERNEL(${wg_size}) write_sets(
     const u32 count = n_trees * ${picked};
 % else:
     const u32 count = levels[depth].count;
-    (void)n_trees; (void)picks;
+    (void)n_trees;
 % endif
     for (u32 index = GROUP_ID; index < count; index += N_GROUPS) {
-        const u32 id = ${"picks[index]" if picked else "levels[depth].first + index"};
+        const u32 id = ${"picked[index]" if picked else "levels[depth].first + index"};
         const u32 left = id == NO_NODE ? NO_NODE : nodes[id].left;
         const u32 kind = left == NO_NODE ? 0 : feature_kinds[nodes[id].feature];
         if (kind) {

@@ -44,8 +44,8 @@ ${borders.functions(wg_size, monotone, drawn, noisy, smooth, frugal)}
 KERNEL(${wg_size}) order_levels(
         const u32 depth, const u32 n_features, const u32 n_codes, const u32 n_order, const u32 all_rows,
         const u32 smooth_rows, const u32 most, const f32 order_lambda, const f32 min_child_weight,${smoothing}
-        GLOBAL const u32x4* RESTRICT set_features, GLOBAL const u32* RESTRICT allowed,
-        GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
+        GLOBAL const u32x4* RESTRICT set_features,
+        ${"GLOBAL const u32* RESTRICT allowed, " if masked else ""}GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
         GLOBAL const i64x2* RESTRICT node_sums, GLOBAL const scale_t* RESTRICT scale,
         GLOBAL const u32* RESTRICT feature_offset,
         GLOBAL const u32* RESTRICT feature_bins, GLOBAL const u32* RESTRICT fullest,
@@ -71,7 +71,7 @@ KERNEL(${wg_size}) order_levels(
         const u32 searched = (allowed[(u64)index * ((n_features + 31) / 32) + feature / 32] >> feature % 32) & 1;
         const u32 n_listed = searched ? feature_bins[feature] : 0;
 % else:
-        (void)allowed; (void)n_features;
+        (void)n_features;
         const u32 n_listed = feature_bins[feature];
 % endif
         i64 ordered_g, ordered_h;

@@ -44,7 +44,7 @@ FN u32 first_of_tree(GLOBAL const node_t* nodes, const u32 count, const u32 tree
 KERNEL(${wg_size}) find(
         const u32 step, const u32 n_rows, const u32 n_trees, const u32 n_features, const u32 n_entries,
         const u32 n_nodes, const u32 n_borders, const f32 reg_lambda, const f32 max_delta_step,
-        const f32 min_child_weight, GLOBAL const u32* RESTRICT allowed,
+        const f32 min_child_weight, ${"GLOBAL const u32* RESTRICT allowed, " if masked else ""}
         GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
         GLOBAL const i64x2* RESTRICT node_sums, GLOBAL const scale_t* RESTRICT scale,
         GLOBAL const u32* RESTRICT column_begin, GLOBAL const u32* RESTRICT all_rows,
@@ -94,8 +94,8 @@ KERNEL(${wg_size}) find(
         for (u32 f = first_place(column_begin, n_features, from); f < end; f++) {
             const u32 begin = column_begin[f], n = column_begin[f + 1] - begin;
             if (n == 0 || (step > 0 && closed[f])) continue;
-            closed[f] = search_column(&tree, all_rows + begin, all_places + begin, n, f, &room, allowed,
-                                      (n_features + 31) / 32, node_rough, slot);
+            closed[f] = search_column(&tree, all_rows + begin, all_places + begin, n, f, &room,
+                                      ${"allowed, (n_features + 31) / 32, " if masked else ""}node_rough, slot);
         }
     }
 }

@@ -188,8 +188,8 @@ FN void list_borders(const tree_t* tree, GLOBAL const u32* rows, GLOBAL const u3
 
 /* Search a column in all nodes of a tree; tell whether it is closed. */
 FN u8 search_column(const tree_t* tree, GLOBAL const u32* rows, GLOBAL const u32* places, const u32 n,
-                    const u32 feature, const room_t* room, GLOBAL const u32* allowed, const u32 n_words,
-                    GLOBAL u32* node_rough, GLOBAL candidate_t* found) {
+                    const u32 feature, const room_t* room,
+                    ${"GLOBAL const u32* allowed, const u32 n_words, " if masked else ""}GLOBAL u32* node_rough, GLOBAL candidate_t* found) {
     const u32 n_seen = add_up(tree, rows, n, room);
     u32 n_open = 0, n_borders = 0;
     u8 closed = 1;
@@ -208,7 +208,6 @@ FN u8 search_column(const tree_t* tree, GLOBAL const u32* rows, GLOBAL const u32
         n_borders += open ? (n_own + 7) / 8 * 8 : 0;
         n_open += open ? 1 : 0;
     }
-    (void)allowed; (void)n_words;
     if (n_open) list_borders(tree, rows, places, n, room);
     for (u32 i = 0; i < n_seen; i++) {
         const u32 node = room->seen[i], begin = room->spots[4 * node + 1], end = room->spots[4 * node + 2];

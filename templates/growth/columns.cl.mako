@@ -23,7 +23,7 @@ ${nodes.node_of(picked)}
 KERNEL(${wg_size}) count_lefts(
         const u32 first_group, const u32 n_groups, const u32 step, const u32 row_words, const u32 n_entries, const u32 n_trees,
         GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
-        GLOBAL const u32* RESTRICT picks, GLOBAL const u32* RESTRICT row_sides,
+        ${"GLOBAL const u32* RESTRICT picked, " if picked else ""}GLOBAL const u32* RESTRICT row_sides,
         GLOBAL u32* RESTRICT entry_sides, GLOBAL u32* RESTRICT lefts, ${pieces.list_arguments()}) {
     LOCAL_ARRAY(u8, flags, ${chunk});
     LOCAL_ARRAY(u32, shared, ${wg_size});
@@ -57,7 +57,7 @@ ${nodes.count(picked)}\
 KERNEL(${wg_size}) move_entries(
         const u32 first_group, const u32 n_groups, const u32 step, const u32 n_entries, const u32 n_trees,
         GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
-        GLOBAL const u32* RESTRICT picks, GLOBAL const u32* RESTRICT entry_sides,
+        ${"GLOBAL const u32* RESTRICT picked, " if picked else ""}GLOBAL const u32* RESTRICT entry_sides,
         GLOBAL const u32* RESTRICT lefts, GLOBAL u32* moved_even_rows, GLOBAL u32* moved_even_places,
         GLOBAL i32x2* moved_even_quanta, GLOBAL u32* moved_odd_rows, GLOBAL u32* moved_odd_places,
         GLOBAL i32x2* moved_odd_quanta, ${pieces.list_arguments()}) {

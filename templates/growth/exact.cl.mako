@@ -171,7 +171,7 @@ KERNEL(${wg_size}) sum_pieces(
 KERNEL(${wg_size}) score_roughly(
         const u32 first_group, const u32 n_groups, const u32 step, const u32 n_rows, const u32 n_entries, const u32 n_features,
         const f32 reg_lambda, const f32 reg_alpha, const f32 max_delta_step, const f32 min_child_weight,
-        GLOBAL const u32* RESTRICT allowed, GLOBAL const level_t* RESTRICT levels,
+        ${"GLOBAL const u32* RESTRICT allowed, " if masked else ""}GLOBAL const level_t* RESTRICT levels,
         GLOBAL const node_t* RESTRICT nodes, GLOBAL const i64x2* RESTRICT node_sums,
         GLOBAL const bounds_t* RESTRICT node_bounds, GLOBAL const scale_t* RESTRICT scale,
         GLOBAL const u32* RESTRICT features, GLOBAL const i32x2* RESTRICT high,
@@ -181,7 +181,7 @@ KERNEL(${wg_size}) score_roughly(
     LOCAL_ARRAY(i64, starts, ${4 * wg_size});
     LOCAL_ARRAY(u32, marks, ${(wg_size + 31) // 32});
     LOCAL_ARRAY(f32, scores, ${wg_size});
-    (void)n_features; (void)allowed; (void)node_bounds;
+    (void)n_features; (void)node_bounds;
 <%call expr="each_piece()">
         READ_PIECE
         f32 most = -1.0f;
@@ -203,8 +203,8 @@ KERNEL(${wg_size}) score_roughly(
 KERNEL(${wg_size}) find(
         const u32 first_group, const u32 n_groups, const u32 step, const u32 n_rows, const u32 n_entries, const u32 n_features, const u32 exact_only,
         const f32 reg_lambda, const f32 reg_alpha, const f32 max_delta_step, const f32 min_child_weight,
-        GLOBAL const u32* RESTRICT constraints, GLOBAL const u32* RESTRICT allowed,
-        GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
+        GLOBAL const u32* RESTRICT constraints,
+        ${"GLOBAL const u32* RESTRICT allowed, " if masked else ""}GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
         GLOBAL const i64x2* RESTRICT node_sums, GLOBAL const bounds_t* RESTRICT node_bounds,
         GLOBAL const scale_t* RESTRICT scale, GLOBAL const u32* RESTRICT feature_offset,
         GLOBAL const u32* RESTRICT features, GLOBAL const i32x2* RESTRICT high,
@@ -215,7 +215,7 @@ KERNEL(${wg_size}) find(
     LOCAL_ARRAY(i64, starts, ${4 * wg_size});
     LOCAL_ARRAY(u32, marks, ${(wg_size + 31) // 32});
 ${candidates.best_arrays(wg_size)}\
-    (void)constraints; (void)n_features; (void)allowed; (void)node_bounds;
+    (void)constraints; (void)n_features; (void)node_bounds;
 <%call expr="each_piece('(exact_only || any_near(rough, node_rough, low, end, number, n_stretches))')">
         const f32 least_score = exact_only ? -1.0f : as_f32(node_rough[index]) * LESS;
         if (exact_only || rough[task] >= least_score) {

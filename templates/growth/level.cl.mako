@@ -179,15 +179,13 @@ BRIEF
 KERNEL(${wg_size}) place(
         const u32 depth, const u32 n_trees, const u32 n_alike, const u32 by_hessian, const u32 fixed_slot,
         GLOBAL level_t* RESTRICT levels, GLOBAL node_t* nodes, GLOBAL const i64x2* RESTRICT node_sums,
-        GLOBAL u32* child_rows, GLOBAL const u32* RESTRICT picked,
-        GLOBAL u32* RESTRICT hist_task_begin) {
+        GLOBAL u32* child_rows, ${"GLOBAL const u32* RESTRICT picked, " if picked else ""}GLOBAL u32* RESTRICT hist_task_begin) {
     LOCAL_ARRAY(u32, shared, ${wg_size});
     const u32 next_first = levels[depth + 1].first;
 % if picked:
     const u32 count = n_trees * ${picked}, n_own = count / n_alike;
 % else:
     const u32 first = levels[depth].first, count = levels[depth].count, n_own = count / n_alike;
-    (void)picked;
 % endif
     /* roots have the first slots; every split of earlier levels took one more, or might have */
     const u32 next_slot = fixed_slot ? fixed_slot : (next_first - n_trees) / 2 + n_trees;

@@ -51,8 +51,8 @@ FN level_borders_t borders_of(${more}
 % endif
         const u32 depth, const u32 tree, const u32 feature, const u32 n_features, const u32 n_codes,
         const f32 reg_lambda, const f32 reg_alpha, const f32 max_delta_step,
-        const f32 min_child_weight, GLOBAL const u32* constraints, GLOBAL const u32* allowed,
-        GLOBAL const level_t* levels, GLOBAL const node_t* nodes, GLOBAL const i64x2* node_sums,
+        const f32 min_child_weight, GLOBAL const u32* constraints,
+        ${"GLOBAL const u32* allowed, " if masked else ""}GLOBAL const level_t* levels, GLOBAL const node_t* nodes, GLOBAL const i64x2* node_sums,
         GLOBAL const bounds_t* node_bounds, GLOBAL const scale_t* scale,
         GLOBAL const u32* feature_offset, GLOBAL const u32* feature_bins, GLOBAL const i64* pool) {
     const u32 offset = feature_offset[feature];
@@ -103,7 +103,7 @@ FN level_borders_t borders_of(${more}
     const u32 word = allowed[${mask_at} * n_words + feature / 32];
     if (!((word >> feature % 32) & 1)) level.n_searched = 0;
 % else:
-    (void)allowed; (void)n_features;
+    (void)n_features;
 % endif
     return level;
 }

@@ -62,8 +62,8 @@ KERNEL(${wg_size}) list_pieces(
 BRIEF
 KERNEL(${wg_size}) list_moves(
         const u32 step, const u32 n_trees, GLOBAL const level_t* RESTRICT levels,
-        GLOBAL const node_t* RESTRICT nodes, GLOBAL const u32* RESTRICT picks,
-        GLOBAL const u32* RESTRICT entry_begin, GLOBAL const u32* RESTRICT entry_end,
+        GLOBAL const node_t* RESTRICT nodes,
+        ${"GLOBAL const u32* RESTRICT picked, " if picked else ""}GLOBAL const u32* RESTRICT entry_begin, GLOBAL const u32* RESTRICT entry_end,
         GLOBAL u32* RESTRICT task_begin) {
     LOCAL_ARRAY(u32, shared, ${wg_size});
 ${nodes.count(picked)}\
@@ -123,8 +123,8 @@ ${candidates.best_arrays(wg_size)}\
 /* One work-group for each node that splits. */
 KERNEL(${wg_size}) place_entries(
         const u32 step, const u32 n_trees, GLOBAL const level_t* RESTRICT levels,
-        GLOBAL node_t* RESTRICT nodes, GLOBAL const u32* RESTRICT picks,
-        GLOBAL const u32* RESTRICT task_begin, GLOBAL u32* RESTRICT lefts,
+        GLOBAL node_t* RESTRICT nodes,
+        ${"GLOBAL const u32* RESTRICT picked, " if picked else ""}GLOBAL const u32* RESTRICT task_begin, GLOBAL u32* RESTRICT lefts,
         GLOBAL u32* entry_begin, GLOBAL u32* entry_end) {
     LOCAL_ARRAY(u32, shared, ${wg_size});
 ${nodes.count(picked)}\

@@ -55,13 +55,13 @@ ${nodes.node_of(picked)}
 /* Clear the histograms of the next level to which several groups or pages will add: those of smaller
    children. They are built behind the histograms of the splits before. One group alone fills, and
    clears, the histogram of a child whose parent's rows / 2 are fewer than `least_cleared`. */
-FN void clear_next(GLOBAL i64* pool, GLOBAL const node_t* nodes, GLOBAL const u32* picks,
-                   const u32 first, const u32 next_first, const u32 count, const u32 n_trees,
+FN void clear_next(GLOBAL i64* pool, GLOBAL const node_t* nodes, ${"GLOBAL const u32* picked, " if picked else ""}const u32 first,
+                   const u32 next_first, const u32 count, const u32 n_trees,
                    const u32 fixed_slot, const u32 slot_cells, const u32 least_cleared) {
     const u32 next_slot = fixed_slot ? fixed_slot : (next_first - n_trees) / 2 + n_trees;
     const u32 piece = (slot_cells + PIECES - 1) / PIECES;
     const u32 n_pieces = slot_cells ? count * PIECES : 0;
-    (void)first; (void)picks;
+    (void)first;
     for (u32 k = GROUP_ID; k < n_pieces; k += N_GROUPS) {
         const u32 id = NODE_OF(k / PIECES);
         if (id == NO_NODE) continue;
@@ -162,8 +162,7 @@ KERNEL(${wg_size}) move(
         const u32 depth, const u32 n_rows, const u32 first_row, const u32 n_trees, const u32 fixed_slot,
         const u32 slot_cells, const u32 least_cleared, ${codes.column_parameters(code)},
         GLOBAL const level_t* RESTRICT levels, GLOBAL node_t* nodes, GLOBAL u32* child_rows,
-        GLOBAL const u32* RESTRICT task_begin, GLOBAL const u32* RESTRICT picks,
-        GLOBAL const u32* RESTRICT feature_bins,
+        GLOBAL const u32* RESTRICT task_begin, ${"GLOBAL const u32* RESTRICT picked, " if picked else ""}GLOBAL const u32* RESTRICT feature_bins,
 % if categories:
         const u32 set_words, GLOBAL const u32* RESTRICT sets,
 % endif
@@ -183,7 +182,7 @@ KERNEL(${wg_size}) move(
 % else:
     const u32 first = levels[depth].first, count = next_first - first;
 % endif
-    clear_next(pool, nodes, picks, first, next_first, count, n_trees, fixed_slot, slot_cells, least_cleared);
+    clear_next(pool, nodes, ${"picked, " if picked else ""}first, next_first, count, n_trees, fixed_slot, slot_cells, least_cleared);
     const u32 n_tasks = levels[depth].row_tasks;
     for (u32 number = GROUP_ID; number < n_tasks; number += N_GROUPS) {
         const u32 index = find_node${"_by_warp" if with_ballots else ""}(task_begin, count, number);

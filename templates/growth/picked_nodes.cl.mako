@@ -1,10 +1,10 @@
 ## picked_nodes: the nodes of a step that split: those of a level, or those that a policy has picked; templates import it
 ##
-## picked: whether a policy picks nodes, which `picks` lists
+## picked: whether a policy picks nodes, which `picked` lists; where it picks none, kernels have no such argument
 
 <%def name="node_of(picked)">
 % if picked:
-#define NODE_OF(index) picks[index]
+#define NODE_OF(index) picked[index]
 % else:
 #define NODE_OF(index) (first + (index))
 % endif
@@ -16,7 +16,7 @@
     (void)levels; (void)step;
 % else:
     const u32 first = levels[step].first, count = levels[step].count;
-    (void)picks; (void)n_trees;
+    (void)n_trees;
 % endif
 </%def>
 

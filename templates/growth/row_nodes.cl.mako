@@ -31,7 +31,7 @@ KERNEL(${wg_size}) follow(
 KERNEL(${wg_size}) follow_split(
         const u32 step, const u32 n_rows, const u32 n_entries, const u32 n_trees,
         GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
-        GLOBAL const u32* RESTRICT picks, GLOBAL const u32* RESTRICT feature_offset,
+        ${"GLOBAL const u32* RESTRICT picked, " if picked else ""}GLOBAL const u32* RESTRICT feature_offset,
         GLOBAL const u32* RESTRICT entry_begin, GLOBAL const u32* RESTRICT entry_end,
         GLOBAL const u32* RESTRICT all_rows, GLOBAL const u32* RESTRICT all_places,
         GLOBAL const u32* RESTRICT even_rows, GLOBAL const u32* RESTRICT even_places,

@@ -132,8 +132,7 @@ KERNEL(${wg_size}) find(
         const u32 depth, const u32 first_feature, const u32 n_features, const u32 n_codes,
         const f32 reg_lambda, const f32 reg_alpha, const f32 max_delta_step,
         const f32 min_child_weight, ${"const f32 path_smooth, GLOBAL const f32* RESTRICT node_weights, " if smooth else ""}GLOBAL const u32* RESTRICT constraints,
-        GLOBAL const u32* RESTRICT allowed,
-        GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
+        ${"GLOBAL const u32* RESTRICT allowed, " if masked else ""}GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
         GLOBAL const i64x2* RESTRICT node_sums, GLOBAL const bounds_t* RESTRICT node_bounds,
         GLOBAL const scale_t* RESTRICT scale, GLOBAL const u32* RESTRICT feature_offset,
         GLOBAL const u32* RESTRICT feature_bins, GLOBAL const u32* RESTRICT fullest,
@@ -144,9 +143,6 @@ KERNEL(${wg_size}) find(
         ${"GLOBAL const u32* RESTRICT draws, " if drawn or noisy else ""}${"GLOBAL const f32* RESTRICT noise, GLOBAL f32* RESTRICT noisy_ranks, " if noisy else ""}GLOBAL candidate_t* RESTRICT candidates) {
 % if not monotone:
     (void)constraints; (void)node_bounds;
-% endif
-% if not masked:
-    (void)allowed;
 % endif
     const u32 place = first_feature + GROUP_ID;
     const u32 first = levels[depth].first, count = levels[depth].count;

@@ -60,8 +60,8 @@ ${level_scores.shares()}
 <%def name="level_parameters()">
         const u32 depth, const u32 n_features, const u32 n_parts, const u32 n_codes, const f32 reg_lambda,
         const f32 reg_alpha, const f32 max_delta_step, const f32 min_child_weight,
-        GLOBAL const u32* RESTRICT constraints, GLOBAL const u32* RESTRICT allowed,
-        GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
+        GLOBAL const u32* RESTRICT constraints,
+        ${"GLOBAL const u32* RESTRICT allowed, " if masked else ""}GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
         GLOBAL const i64x2* RESTRICT node_sums, GLOBAL const bounds_t* RESTRICT node_bounds,
         GLOBAL const scale_t* RESTRICT scale, GLOBAL const u32* RESTRICT feature_offset,
         GLOBAL const u32* RESTRICT feature_bins, GLOBAL const i64* RESTRICT pool${extra}
@@ -69,7 +69,7 @@ ${level_scores.shares()}
 <%def name="read_level()">
         const level_borders_t level = borders_of(
             ${given}${drawn_too}depth, tree, feature, n_features, n_codes, reg_lambda, reg_alpha, max_delta_step,
-            min_child_weight, constraints, allowed, levels, nodes, node_sums, node_bounds, scale,
+            min_child_weight, constraints, ${"allowed, " if masked else ""}levels, nodes, node_sums, node_bounds, scale,
             feature_offset, feature_bins, pool);
 </%def>
 ${border_sums.add_up(wg_size, categories)}

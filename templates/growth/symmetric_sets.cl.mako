@@ -162,15 +162,15 @@ KERNEL(${wg_size}) add_up_sets(
 /* borders: of every feature (1 for sets, 2 for one level, 0 for numbers; first cell of its borders, their
    number, index in set_features) */
 KERNEL(${wg_size}) write_level_sets(
-        const u32 depth,${" const u32 n_trees, GLOBAL const u32* RESTRICT picks," if picked else ""} const u32 n_order, const u32 n_words, const u32 n_sets, const u32 set_words,
+        const u32 depth,${" const u32 n_trees, GLOBAL const u32* RESTRICT picked," if picked else ""} const u32 n_order, const u32 n_words, const u32 n_sets, const u32 set_words,
         const u32 most, GLOBAL const u32x4* RESTRICT set_features, GLOBAL const u32x4* RESTRICT borders,
         GLOBAL const level_t* RESTRICT levels, GLOBAL node_t* nodes, GLOBAL const u32* RESTRICT feature_bins,
         GLOBAL const u64* RESTRICT order, GLOBAL const i64* RESTRICT facts,
         GLOBAL const u32* RESTRICT ordered_bits,${leads} GLOBAL u32* RESTRICT sets) {
     for (u32 index = GROUP_ID; index < ${f"n_trees * {picked}" if picked else "levels[depth].count"}; index += N_GROUPS) {
 % if picked:
-        if (picks[index] == NO_NODE) continue;
-        GLOBAL node_t* node = &nodes[picks[index]];
+        if (picked[index] == NO_NODE) continue;
+        GLOBAL node_t* node = &nodes[picked[index]];
         (void)levels; (void)depth;
 % else:
         GLOBAL node_t* node = &nodes[levels[depth].first + index];

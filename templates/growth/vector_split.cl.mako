@@ -90,7 +90,7 @@ FN void write_candidate(GLOBAL candidate_t* out, const df score, const u32 featu
 KERNEL(${wg_size}) find(${sets}${flags}
         const u32 depth, const u32 n_outputs, const u32 width, const u32 n_features, const u32 n_codes,
         const f32 reg_lambda, const f32 reg_alpha, const f32 max_delta_step, const f32 min_child_weight,
-        GLOBAL const u32* RESTRICT allowed, GLOBAL const level_t* RESTRICT levels,
+        ${"GLOBAL const u32* RESTRICT allowed, " if masked else ""}GLOBAL const level_t* RESTRICT levels,
         GLOBAL node_t* nodes, GLOBAL const i64x2* RESTRICT node_sums,
         GLOBAL const scale_t* RESTRICT scale, GLOBAL const u32* RESTRICT feature_offset,
         GLOBAL const u32* RESTRICT feature_bins, GLOBAL const i64* RESTRICT pool,${limits}
@@ -118,7 +118,7 @@ KERNEL(${wg_size}) find(${sets}${flags}
     take_sets(&place, of_set, border_sums, n_cells, set_lambda);
 % endif
     const u32 every = place.n_borders;
-    (void)every, (void)allowed;
+    (void)every;
     for (u32 number = GROUP_ID_Y; number < place.n_own / width; number += N_GROUPS_Y) {
         place.first = number * width;
 % if categories:

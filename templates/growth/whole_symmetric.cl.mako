@@ -86,7 +86,7 @@ FN void scale_noise(const u32 n_trees, const u32 n_sums, const f32 strength, con
 % endif
 /* Search or compare the borders of a tree's features begin .. end - 1 in all nodes of a level. */
 FN void do_task(const data_t* data, const u32 compares, const u32 depth, const u32 last, const u32 tree, const u32 begin, const u32 end,
-                ${"GLOBAL const u32* draws, GLOBAL const f32* noise, " if noisy else ""}const limits_t limits, GLOBAL const u32* allowed, GLOBAL const level_t* levels,
+                ${"GLOBAL const u32* draws, GLOBAL const f32* noise, " if noisy else ""}const limits_t limits, ${"GLOBAL const u32* allowed, " if masked else ""}GLOBAL const level_t* levels,
                 GLOBAL const node_t* nodes, const payload_t payload, GLOBAL const scale_t* scale,
                 GLOBAL const u32* rows, GLOBAL i64x2* pool, GLOBAL i64x2* scratch, const found_t found) {
     for (u32 some = begin; some < end; some += ${at_once}) {
@@ -96,7 +96,7 @@ FN void do_task(const data_t* data, const u32 compares, const u32 depth, const u
             level_borders_t* own = &borders[feature - some];
             *own = borders_of(
                 ${"draws, noise, " if noisy else ""}depth, tree, feature, data->n_places, data->n_codes, limits.reg_lambda, 0.0f,
-                limits.max_delta_step, limits.min_child_weight, allowed, allowed, levels, nodes, payload.sums,
+                limits.max_delta_step, limits.min_child_weight, data->feature_bins, ${"allowed, " if masked else ""}levels, nodes, payload.sums,
                 payload.bounds, scale, data->feature_offset, data->feature_bins, (GLOBAL const i64*)pool);
             if (compares) compare(data, tree, feature, own, found);
         }
@@ -118,7 +118,7 @@ KERNEL(${wg_size}) grow(
         GLOBAL const u32* RESTRICT header, GLOBAL const i64* RESTRICT squares, GLOBAL const u32* RESTRICT draws,
         GLOBAL f32* noise, GLOBAL f32* noisy_ranks,
 % endif
-        GLOBAL const u32* RESTRICT allowed, GLOBAL level_t* levels, GLOBAL node_t* nodes, ${payload.parameters()},
+        ${"GLOBAL const u32* RESTRICT allowed, " if masked else ""}GLOBAL level_t* levels, GLOBAL node_t* nodes, ${payload.parameters()},
         GLOBAL u32* even_rows, GLOBAL u32* odd_rows, GLOBAL i64x2* pool, GLOBAL i64x2* scratch, GLOBAL f32* rough_sums, GLOBAL f32* rough_best,
         GLOBAL candidate_t* candidates, GLOBAL candidate_t* chosen, GLOBAL u32* counters, GLOBAL u64* opened) {
 ${pairs.read()}\
@@ -140,7 +140,9 @@ ${payload.read()}\
         if (n_nodes == 0) break;
         const u32 each = features_of_task(n_places, n_growing, N_GROUPS);
         const u32 n_blocks = (n_places + each - 1) / each, n_tasks = n_growing * n_blocks;
+% if masked:
         GLOBAL const u32* masks = allowed + (u64)depth * n_trees * ((n_places + 31) / 32);
+% endif
 % if noisy:
         GLOBAL const u32* bits = draws + (u64)depth * n_trees * n_places;
 % endif
@@ -149,7 +151,7 @@ ${payload.read()}\
             for (u32 task = take(searched); task < n_tasks; task = take(searched)) {
                 const u32 tree = task / n_blocks, begin = task % n_blocks * each;
                 const u32 end = begin + each < n_places ? begin + each : n_places;
-                do_task(&data, step, depth, depth + 1 == n_levels, tree, begin, end, ${"bits, noise, " if noisy else ""}limits, masks, levels, nodes,
+                do_task(&data, step, depth, depth + 1 == n_levels, tree, begin, end, ${"bits, noise, " if noisy else ""}limits, ${"masks, " if masked else ""}levels, nodes,
                         payload, scale, depth % 2 ? odd_rows : even_rows, pool, own_scratch, found);
                 if (finishes(searched, n_tasks)) {
                     if (step)

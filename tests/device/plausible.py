@@ -229,6 +229,7 @@ VALUES: dict[str, list[Any]] = {
             "noisy",
             "smooth",
             "squared",
+            "clears",
             "linear",
         )
     },

@@ -338,7 +338,6 @@ KERNEL(64) find(
         const u32 depth, const u32 first_feature, const u32 n_features, const u32 n_codes,
         const f32 reg_lambda, const f32 reg_alpha, const f32 max_delta_step,
         const f32 min_child_weight, GLOBAL const u32* RESTRICT constraints,
-        GLOBAL const u32* RESTRICT allowed,
         GLOBAL const level_t* RESTRICT levels, GLOBAL node_t* nodes,
         GLOBAL const i64x2* RESTRICT node_sums, GLOBAL const bounds_t* RESTRICT node_bounds,
         GLOBAL const scale_t* RESTRICT scale, GLOBAL const u32* RESTRICT feature_offset,
@@ -352,7 +351,6 @@ KERNEL(64) find(
     LOCAL_ARRAY(f32, best_lo, 64);
     LOCAL_ARRAY(u32, best_key, 64);
     (void)constraints; (void)node_bounds;
-    (void)allowed;
     const u32 feature = first_feature + GROUP_ID;
     const u32 first = levels[depth].first, count = levels[depth].count;
     const u32 offset = feature_offset[feature], n_bins = feature_bins[feature];

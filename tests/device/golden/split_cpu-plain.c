@@ -231,7 +231,6 @@ KERNEL(1) find(
         const u32 depth, const u32 first_feature, const u32 n_features, const u32 n_codes,
         const f32 reg_lambda, const f32 reg_alpha, const f32 max_delta_step,
         const f32 min_child_weight, GLOBAL const u32* RESTRICT constraints,
-        GLOBAL const u32* RESTRICT allowed,
         GLOBAL const level_t* RESTRICT levels, GLOBAL const node_t* RESTRICT nodes,
         GLOBAL const i64x2* RESTRICT node_sums, GLOBAL const bounds_t* RESTRICT node_bounds,
         GLOBAL const scale_t* RESTRICT scale, GLOBAL const u32* RESTRICT feature_offset,
@@ -239,7 +238,6 @@ KERNEL(1) find(
         GLOBAL i64* pool,
         GLOBAL candidate_t* RESTRICT candidates) {
     (void)constraints; (void)node_bounds;
-    (void)allowed;
     const u32 place = first_feature + GROUP_ID;
     const u32 first = levels[depth].first, count = levels[depth].count;
     for (u32 index = GROUP_ID_Y; index < count; index += N_GROUPS_Y) {

@@ -321,7 +321,7 @@ FN void write_candidate(GLOBAL candidate_t* out, const df score, const u32 featu
 KERNEL(128) find(
         const u32 depth, const u32 n_outputs, const u32 width, const u32 n_features, const u32 n_codes,
         const f32 reg_lambda, const f32 reg_alpha, const f32 max_delta_step, const f32 min_child_weight,
-        GLOBAL const u32* RESTRICT allowed, GLOBAL const level_t* RESTRICT levels,
+        GLOBAL const level_t* RESTRICT levels,
         GLOBAL node_t* nodes, GLOBAL const i64x2* RESTRICT node_sums,
         GLOBAL const scale_t* RESTRICT scale, GLOBAL const u32* RESTRICT feature_offset,
         GLOBAL const u32* RESTRICT feature_bins, GLOBAL const i64* RESTRICT pool,
@@ -341,7 +341,7 @@ KERNEL(128) find(
     place.lambda = reg_lambda, place.alpha = reg_alpha;
     place.max_delta = max_delta_step, place.min_child_weight = min_child_weight;
     const u32 every = place.n_borders;
-    (void)every, (void)allowed;
+    (void)every;
     for (u32 number = GROUP_ID_Y; number < place.n_own / width; number += N_GROUPS_Y) {
         place.first = number * width;
         u32 key = NO_KEY;
