@@ -63,8 +63,9 @@ typedef int2 i32x2;
 #define KEPT(value) __shfl_sync(0xffffffffu, (value), threadIdx.x & 31)
 #define POPCOUNT(x) ((u32)__popc((u32)(x)))
 
-/* The k-th byte of a u32, from the lowest. */
+/* The k-th byte of a u32, from the lowest. BYTE_TIMES: times a factor below 256, and more; for NVIDIA's since Volta. */
 #define BYTE_OF(word, k) __byte_perm((word), 0, 0x4440 + (k))
+#define BYTE_TIMES(word, k, times, more) __dp4a((word), (u32)(times) << 8 * (k), (more))
 
 #define as_f32(x) __uint_as_float((u32)(x))
 #define as_f64(x) __longlong_as_double((i64)(x))

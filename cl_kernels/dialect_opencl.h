@@ -91,16 +91,23 @@ typedef int2 i32x2;
 #define KEPT(value) (value)
 #define POPCOUNT(x) ((u32)popcount((u32)(x)))
 
-/* The k-th byte of a u32, from the lowest. */
+/* The k-th byte of a u32, from the lowest. BYTE_TIMES: times a factor below 256, and more; for NVIDIA's since Volta. */
 #ifdef __NV_CL_C_VERSION /* its compiler shifts and masks; H100, histograms of 11 M x 28: 1.53 and 1.44 ms a round */
 FN u32 permuted_bytes(const u32 word, const u32 selector) {
     u32 result;
     asm("prmt.b32 %0, %1, 0, %2;" : "=r"(result) : "r"(word), "r"(selector));
     return result;
 }
+FN u32 dot_of_bytes(const u32 word, const u32 factors, const u32 more) {
+    u32 result;
+    asm("dp4a.u32.u32 %0, %1, %2, %3;" : "=r"(result) : "r"(word), "r"(factors), "r"(more));
+    return result;
+}
 #define BYTE_OF(word, k) permuted_bytes((word), 0x4440 + (k))
+#define BYTE_TIMES(word, k, times, more) dot_of_bytes((word), (u32)(times) << 8 * (k), (more))
 #else
 #define BYTE_OF(word, k) ((word) >> 8 * (k) & 255)
+#define BYTE_TIMES(word, k, times, more) (BYTE_OF(word, k) * (times) + (more))
 #endif
 
 #define as_f32(x) as_float(x)

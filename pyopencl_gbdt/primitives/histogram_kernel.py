@@ -277,6 +277,7 @@ class HistogramKernel:
             adds=self._adds,
             copied=self.page.n_copies > 1,
             joint=self._joint is not None,
+            dot=caps.warp_words,
         )
         self._numbers["n_ranges"] = self.n_ranges
         if self._joint is not None:

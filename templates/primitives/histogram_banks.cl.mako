@@ -18,9 +18,10 @@
 ##         block, codes in a load of 16 bytes (16 of one byte or 8 of two); pair, a group has two blocks;
 ##         adds, pool slots hold sums of other pages or devices (or 0), to which these are added; copied, each
 ##         tree has codes of its own, `copy_codes` behind those of the tree before; joint, codes of a byte stand for
-##         codes of several features, as in joint_sums.cl.mako
-<%page args="wg_size, codes, chunk, block, pair, adds, copied, joint"/>
+##         codes of several features, as in joint_sums.cl.mako; dot, a code's place by one instruction of NVIDIA's
+<%page args="wg_size, codes, chunk, block, pair, adds, copied, joint, dot"/>
 <%namespace name="pieces" file="pieces.cl.mako"/>
+<%namespace name="rows" file="next_rows.cl.mako"/>
 <%namespace name="joint_sums" file="joint_sums.cl.mako"/>
 <%
     per_word = block // 4
@@ -32,21 +33,25 @@
     write, tables = ("write_joint", ", sum_begin, sums_of") if joint else ("write_sums", "")
     of_joint = "GLOBAL const u32* RESTRICT sum_begin, GLOBAL const u32* RESTRICT sums_of, " if joint else ""
 %>
-<%def name="code(half, k)">\
-% if bits == 8:
-BYTE_OF(own_${half}.${"xyzw"[k // per_word]}, ${k % per_word})\
-% else:
-(own_${half}.${"xyzw"[k // per_word]} >> ${k % per_word * bits} & ${2**bits - 1})\
-% endif
-</%def>
 ## The place of the sum that a work-item adds to first, for code 0 of its k-th feature.
 <%def name="place(k)">(place_${k % per_word} ^ ${k // per_word * per_word} * LOCAL_STEP)</%def>
+## The place of the sum of a row's k-th code.
+<%def name="place_of(half, k)">\
+<% word = f"own_{half}.{'xyzw'[k // per_word]}" %>\
+% if bits == 8 and dot:
+BYTE_TIMES(${word}, ${k % per_word}, 32 * LOCAL_STEP, ${place(k)})\
+% elif bits == 8:
+BYTE_OF(${word}, ${k % per_word}) * (32 * LOCAL_STEP) + ${place(k)}\
+% else:
+(${word} >> ${k % per_word * bits} & ${2**bits - 1}) * (32 * LOCAL_STEP) + ${place(k)}\
+% endif
+</%def>
 ## The codes of a row's block, some at a time.
 <%def name="add_block(half)">
 % for begin in range(0, block, batch):
             {
 % for k in range(begin, begin + batch):
-                const u32 cell_${k} = ${code(half, k)} * (32 * LOCAL_STEP) + ${place(k)};
+                const u32 cell_${k} = ${place_of(half, k)};
                 const i32 old_one_${k} = atomic_add_local_at(sums, cell_${k}, HALF_${half}, one);
                 const i32 old_two_${k} = atomic_add_local_at(sums, cell_${k} + other, HALF_${half}, two);
 % endfor
@@ -165,7 +170,7 @@ FN void write_sums(GLOBAL i64* target, LOCAL const i32* sums, const block_t bloc
 /* From the sums of a pair's first block to those of its second one. */
 #define HALF_0 0
 #define HALF_1 (${32 * codes} * LOCAL_STEP)
-
+${rows.functions()}
 /* two groups of 512 have the registers of a multiprocessor; with more for each, only one would run */
 #undef GROUPS_OF_A_UNIT
 #define GROUPS_OF_A_UNIT ${max(1, 1024 // wg_size)}
@@ -214,13 +219,11 @@ ${pieces.own_tasks()}\
         clear_sums(sums, most);
         BARRIER();
         const u32 base = KEPT(piece.base);
+${rows.begin(wg_size, pair)}\
         for (u32 position = piece.begin + LOCAL_ID; position < piece.end; position += ${wg_size}) {
-            const u32 row = piece.in_order ? position - base : rows[position];
-            const i32x2 low = quanta[base + row];
-            GLOBAL const u32x4* own = codes + ((u64)(row - first_row) * row_stride + own_block);
+${rows.take(wg_size, pair)}\
             const i32 one = swapped ? low.y : low.x, two = swapped ? low.x : low.y;
-            ${"const u32x4 behind = own[has_both];" if pair else ""}
-            const u32x4 own_0 = turn(own[0], lane);
+            const u32x4 own_0 = turn(front, lane);
 ${add_block(0)}\
 % if pair:
             if (!has_both) continue;

@@ -67,6 +67,7 @@ LIBRARIES = frozenset(
         "run_sums",
         "value_codes",
         "joint_sums",
+        "next_rows",
         *("nested_paths", "stacked_paths", "point_sums", "laid_rows", "finished_rows"),
     }
 )
@@ -92,6 +93,7 @@ VALUES: dict[str, list[Any]] = {
     "chunk": [4096],
     "points": [1, 5],
     "joint": [0, 256],
+    "dot": [False, True],
     "roots_at_once": [0, 4],
     "root_places": [8],
     "levels": [0, 4],

@@ -92,6 +92,7 @@ SOURCES = {
             "adds": False,
             "copied": False,
             "joint": False,
+            "dot": False,
         },
     ),
     "histogram_banks-joint": (
@@ -105,6 +106,7 @@ SOURCES = {
             "adds": False,
             "copied": False,
             "joint": True,
+            "dot": True,
         },
     ),
     "histogram_banks-pair": (
@@ -118,6 +120,7 @@ SOURCES = {
             "adds": True,
             "copied": True,
             "joint": False,
+            "dot": False,
         },
     ),
     "histogram_private-four_copies": (

@@ -10,6 +10,7 @@
 
 
 
+
 typedef struct {
     u32 node_first, node_last; /* the node's tasks: the first, and the first behind them */
     u32 last;                  /* the first task behind the piece */
@@ -154,6 +155,13 @@ FN void write_joint(GLOBAL i64* target, LOCAL const i32* sums, const block_t blo
 #define HALF_0 0
 #define HALF_1 (4096 * LOCAL_STEP)
 
+/* The row at a place of a piece; behind its end it is the last one. */
+#define ROW_AT(at) row_at(rows, (at) < piece.end ? (at) : piece.end - 1, base, piece.in_order)
+FN u32 row_at(GLOBAL const u32* rows, const u32 at, const u32 base, const u32 in_order) {
+    return in_order ? at - base : rows[at];
+}
+#define CODES_OF(row) ((u64)((row) - first_row) * row_stride + own_block)
+
 /* two groups of 512 have the registers of a multiprocessor; with more for each, only one would run */
 #undef GROUPS_OF_A_UNIT
 #define GROUPS_OF_A_UNIT 2
@@ -214,25 +222,26 @@ KERNEL(512) histogram(
         clear_sums(sums, most);
         BARRIER();
         const u32 base = KEPT(piece.base);
+        u32 next_row = ROW_AT(piece.begin + LOCAL_ID);
         for (u32 position = piece.begin + LOCAL_ID; position < piece.end; position += 512) {
-            const u32 row = piece.in_order ? position - base : rows[position];
+            const u32 row = next_row;
             const i32x2 low = quanta[base + row];
-            GLOBAL const u32x4* own = codes + ((u64)(row - first_row) * row_stride + own_block);
+            const u32x4 front = codes[CODES_OF(row)], behind = codes[CODES_OF(row) + has_both];
+            next_row = ROW_AT(position + 512);
             const i32 one = swapped ? low.y : low.x, two = swapped ? low.x : low.y;
-            const u32x4 behind = own[has_both];
-            const u32x4 own_0 = turn(own[0], lane);
+            const u32x4 own_0 = turn(front, lane);
 
             {
-                const u32 cell_0 = BYTE_OF(own_0.x, 0) * (32 * LOCAL_STEP) + (place_0 ^ 0 * LOCAL_STEP);
+                const u32 cell_0 = BYTE_TIMES(own_0.x, 0, 32 * LOCAL_STEP, (place_0 ^ 0 * LOCAL_STEP));
                 const i32 old_one_0 = atomic_add_local_at(sums, cell_0, HALF_0, one);
                 const i32 old_two_0 = atomic_add_local_at(sums, cell_0 + other, HALF_0, two);
-                const u32 cell_1 = BYTE_OF(own_0.x, 1) * (32 * LOCAL_STEP) + (place_1 ^ 0 * LOCAL_STEP);
+                const u32 cell_1 = BYTE_TIMES(own_0.x, 1, 32 * LOCAL_STEP, (place_1 ^ 0 * LOCAL_STEP));
                 const i32 old_one_1 = atomic_add_local_at(sums, cell_1, HALF_0, one);
                 const i32 old_two_1 = atomic_add_local_at(sums, cell_1 + other, HALF_0, two);
-                const u32 cell_2 = BYTE_OF(own_0.x, 2) * (32 * LOCAL_STEP) + (place_2 ^ 0 * LOCAL_STEP);
+                const u32 cell_2 = BYTE_TIMES(own_0.x, 2, 32 * LOCAL_STEP, (place_2 ^ 0 * LOCAL_STEP));
                 const i32 old_one_2 = atomic_add_local_at(sums, cell_2, HALF_0, one);
                 const i32 old_two_2 = atomic_add_local_at(sums, cell_2 + other, HALF_0, two);
-                const u32 cell_3 = BYTE_OF(own_0.x, 3) * (32 * LOCAL_STEP) + (place_3 ^ 0 * LOCAL_STEP);
+                const u32 cell_3 = BYTE_TIMES(own_0.x, 3, 32 * LOCAL_STEP, (place_3 ^ 0 * LOCAL_STEP));
                 const i32 old_one_3 = atomic_add_local_at(sums, cell_3, HALF_0, one);
                 const i32 old_two_3 = atomic_add_local_at(sums, cell_3 + other, HALF_0, two);
                 i32 wide = wide_sign;
@@ -250,16 +259,16 @@ KERNEL(512) histogram(
                 }
             }
             {
-                const u32 cell_4 = BYTE_OF(own_0.y, 0) * (32 * LOCAL_STEP) + (place_0 ^ 4 * LOCAL_STEP);
+                const u32 cell_4 = BYTE_TIMES(own_0.y, 0, 32 * LOCAL_STEP, (place_0 ^ 4 * LOCAL_STEP));
                 const i32 old_one_4 = atomic_add_local_at(sums, cell_4, HALF_0, one);
                 const i32 old_two_4 = atomic_add_local_at(sums, cell_4 + other, HALF_0, two);
-                const u32 cell_5 = BYTE_OF(own_0.y, 1) * (32 * LOCAL_STEP) + (place_1 ^ 4 * LOCAL_STEP);
+                const u32 cell_5 = BYTE_TIMES(own_0.y, 1, 32 * LOCAL_STEP, (place_1 ^ 4 * LOCAL_STEP));
                 const i32 old_one_5 = atomic_add_local_at(sums, cell_5, HALF_0, one);
                 const i32 old_two_5 = atomic_add_local_at(sums, cell_5 + other, HALF_0, two);
-                const u32 cell_6 = BYTE_OF(own_0.y, 2) * (32 * LOCAL_STEP) + (place_2 ^ 4 * LOCAL_STEP);
+                const u32 cell_6 = BYTE_TIMES(own_0.y, 2, 32 * LOCAL_STEP, (place_2 ^ 4 * LOCAL_STEP));
                 const i32 old_one_6 = atomic_add_local_at(sums, cell_6, HALF_0, one);
                 const i32 old_two_6 = atomic_add_local_at(sums, cell_6 + other, HALF_0, two);
-                const u32 cell_7 = BYTE_OF(own_0.y, 3) * (32 * LOCAL_STEP) + (place_3 ^ 4 * LOCAL_STEP);
+                const u32 cell_7 = BYTE_TIMES(own_0.y, 3, 32 * LOCAL_STEP, (place_3 ^ 4 * LOCAL_STEP));
                 const i32 old_one_7 = atomic_add_local_at(sums, cell_7, HALF_0, one);
                 const i32 old_two_7 = atomic_add_local_at(sums, cell_7 + other, HALF_0, two);
                 i32 wide = wide_sign;
@@ -277,16 +286,16 @@ KERNEL(512) histogram(
                 }
             }
             {
-                const u32 cell_8 = BYTE_OF(own_0.z, 0) * (32 * LOCAL_STEP) + (place_0 ^ 8 * LOCAL_STEP);
+                const u32 cell_8 = BYTE_TIMES(own_0.z, 0, 32 * LOCAL_STEP, (place_0 ^ 8 * LOCAL_STEP));
                 const i32 old_one_8 = atomic_add_local_at(sums, cell_8, HALF_0, one);
                 const i32 old_two_8 = atomic_add_local_at(sums, cell_8 + other, HALF_0, two);
-                const u32 cell_9 = BYTE_OF(own_0.z, 1) * (32 * LOCAL_STEP) + (place_1 ^ 8 * LOCAL_STEP);
+                const u32 cell_9 = BYTE_TIMES(own_0.z, 1, 32 * LOCAL_STEP, (place_1 ^ 8 * LOCAL_STEP));
                 const i32 old_one_9 = atomic_add_local_at(sums, cell_9, HALF_0, one);
                 const i32 old_two_9 = atomic_add_local_at(sums, cell_9 + other, HALF_0, two);
-                const u32 cell_10 = BYTE_OF(own_0.z, 2) * (32 * LOCAL_STEP) + (place_2 ^ 8 * LOCAL_STEP);
+                const u32 cell_10 = BYTE_TIMES(own_0.z, 2, 32 * LOCAL_STEP, (place_2 ^ 8 * LOCAL_STEP));
                 const i32 old_one_10 = atomic_add_local_at(sums, cell_10, HALF_0, one);
                 const i32 old_two_10 = atomic_add_local_at(sums, cell_10 + other, HALF_0, two);
-                const u32 cell_11 = BYTE_OF(own_0.z, 3) * (32 * LOCAL_STEP) + (place_3 ^ 8 * LOCAL_STEP);
+                const u32 cell_11 = BYTE_TIMES(own_0.z, 3, 32 * LOCAL_STEP, (place_3 ^ 8 * LOCAL_STEP));
                 const i32 old_one_11 = atomic_add_local_at(sums, cell_11, HALF_0, one);
                 const i32 old_two_11 = atomic_add_local_at(sums, cell_11 + other, HALF_0, two);
                 i32 wide = wide_sign;
@@ -304,16 +313,16 @@ KERNEL(512) histogram(
                 }
             }
             {
-                const u32 cell_12 = BYTE_OF(own_0.w, 0) * (32 * LOCAL_STEP) + (place_0 ^ 12 * LOCAL_STEP);
+                const u32 cell_12 = BYTE_TIMES(own_0.w, 0, 32 * LOCAL_STEP, (place_0 ^ 12 * LOCAL_STEP));
                 const i32 old_one_12 = atomic_add_local_at(sums, cell_12, HALF_0, one);
                 const i32 old_two_12 = atomic_add_local_at(sums, cell_12 + other, HALF_0, two);
-                const u32 cell_13 = BYTE_OF(own_0.w, 1) * (32 * LOCAL_STEP) + (place_1 ^ 12 * LOCAL_STEP);
+                const u32 cell_13 = BYTE_TIMES(own_0.w, 1, 32 * LOCAL_STEP, (place_1 ^ 12 * LOCAL_STEP));
                 const i32 old_one_13 = atomic_add_local_at(sums, cell_13, HALF_0, one);
                 const i32 old_two_13 = atomic_add_local_at(sums, cell_13 + other, HALF_0, two);
-                const u32 cell_14 = BYTE_OF(own_0.w, 2) * (32 * LOCAL_STEP) + (place_2 ^ 12 * LOCAL_STEP);
+                const u32 cell_14 = BYTE_TIMES(own_0.w, 2, 32 * LOCAL_STEP, (place_2 ^ 12 * LOCAL_STEP));
                 const i32 old_one_14 = atomic_add_local_at(sums, cell_14, HALF_0, one);
                 const i32 old_two_14 = atomic_add_local_at(sums, cell_14 + other, HALF_0, two);
-                const u32 cell_15 = BYTE_OF(own_0.w, 3) * (32 * LOCAL_STEP) + (place_3 ^ 12 * LOCAL_STEP);
+                const u32 cell_15 = BYTE_TIMES(own_0.w, 3, 32 * LOCAL_STEP, (place_3 ^ 12 * LOCAL_STEP));
                 const i32 old_one_15 = atomic_add_local_at(sums, cell_15, HALF_0, one);
                 const i32 old_two_15 = atomic_add_local_at(sums, cell_15 + other, HALF_0, two);
                 i32 wide = wide_sign;
@@ -334,16 +343,16 @@ KERNEL(512) histogram(
             const u32x4 own_1 = turn(behind, lane);
 
             {
-                const u32 cell_0 = BYTE_OF(own_1.x, 0) * (32 * LOCAL_STEP) + (place_0 ^ 0 * LOCAL_STEP);
+                const u32 cell_0 = BYTE_TIMES(own_1.x, 0, 32 * LOCAL_STEP, (place_0 ^ 0 * LOCAL_STEP));
                 const i32 old_one_0 = atomic_add_local_at(sums, cell_0, HALF_1, one);
                 const i32 old_two_0 = atomic_add_local_at(sums, cell_0 + other, HALF_1, two);
-                const u32 cell_1 = BYTE_OF(own_1.x, 1) * (32 * LOCAL_STEP) + (place_1 ^ 0 * LOCAL_STEP);
+                const u32 cell_1 = BYTE_TIMES(own_1.x, 1, 32 * LOCAL_STEP, (place_1 ^ 0 * LOCAL_STEP));
                 const i32 old_one_1 = atomic_add_local_at(sums, cell_1, HALF_1, one);
                 const i32 old_two_1 = atomic_add_local_at(sums, cell_1 + other, HALF_1, two);
-                const u32 cell_2 = BYTE_OF(own_1.x, 2) * (32 * LOCAL_STEP) + (place_2 ^ 0 * LOCAL_STEP);
+                const u32 cell_2 = BYTE_TIMES(own_1.x, 2, 32 * LOCAL_STEP, (place_2 ^ 0 * LOCAL_STEP));
                 const i32 old_one_2 = atomic_add_local_at(sums, cell_2, HALF_1, one);
                 const i32 old_two_2 = atomic_add_local_at(sums, cell_2 + other, HALF_1, two);
-                const u32 cell_3 = BYTE_OF(own_1.x, 3) * (32 * LOCAL_STEP) + (place_3 ^ 0 * LOCAL_STEP);
+                const u32 cell_3 = BYTE_TIMES(own_1.x, 3, 32 * LOCAL_STEP, (place_3 ^ 0 * LOCAL_STEP));
                 const i32 old_one_3 = atomic_add_local_at(sums, cell_3, HALF_1, one);
                 const i32 old_two_3 = atomic_add_local_at(sums, cell_3 + other, HALF_1, two);
                 i32 wide = wide_sign;
@@ -361,16 +370,16 @@ KERNEL(512) histogram(
                 }
             }
             {
-                const u32 cell_4 = BYTE_OF(own_1.y, 0) * (32 * LOCAL_STEP) + (place_0 ^ 4 * LOCAL_STEP);
+                const u32 cell_4 = BYTE_TIMES(own_1.y, 0, 32 * LOCAL_STEP, (place_0 ^ 4 * LOCAL_STEP));
                 const i32 old_one_4 = atomic_add_local_at(sums, cell_4, HALF_1, one);
                 const i32 old_two_4 = atomic_add_local_at(sums, cell_4 + other, HALF_1, two);
-                const u32 cell_5 = BYTE_OF(own_1.y, 1) * (32 * LOCAL_STEP) + (place_1 ^ 4 * LOCAL_STEP);
+                const u32 cell_5 = BYTE_TIMES(own_1.y, 1, 32 * LOCAL_STEP, (place_1 ^ 4 * LOCAL_STEP));
                 const i32 old_one_5 = atomic_add_local_at(sums, cell_5, HALF_1, one);
                 const i32 old_two_5 = atomic_add_local_at(sums, cell_5 + other, HALF_1, two);
-                const u32 cell_6 = BYTE_OF(own_1.y, 2) * (32 * LOCAL_STEP) + (place_2 ^ 4 * LOCAL_STEP);
+                const u32 cell_6 = BYTE_TIMES(own_1.y, 2, 32 * LOCAL_STEP, (place_2 ^ 4 * LOCAL_STEP));
                 const i32 old_one_6 = atomic_add_local_at(sums, cell_6, HALF_1, one);
                 const i32 old_two_6 = atomic_add_local_at(sums, cell_6 + other, HALF_1, two);
-                const u32 cell_7 = BYTE_OF(own_1.y, 3) * (32 * LOCAL_STEP) + (place_3 ^ 4 * LOCAL_STEP);
+                const u32 cell_7 = BYTE_TIMES(own_1.y, 3, 32 * LOCAL_STEP, (place_3 ^ 4 * LOCAL_STEP));
                 const i32 old_one_7 = atomic_add_local_at(sums, cell_7, HALF_1, one);
                 const i32 old_two_7 = atomic_add_local_at(sums, cell_7 + other, HALF_1, two);
                 i32 wide = wide_sign;
@@ -388,16 +397,16 @@ KERNEL(512) histogram(
                 }
             }
             {
-                const u32 cell_8 = BYTE_OF(own_1.z, 0) * (32 * LOCAL_STEP) + (place_0 ^ 8 * LOCAL_STEP);
+                const u32 cell_8 = BYTE_TIMES(own_1.z, 0, 32 * LOCAL_STEP, (place_0 ^ 8 * LOCAL_STEP));
                 const i32 old_one_8 = atomic_add_local_at(sums, cell_8, HALF_1, one);
                 const i32 old_two_8 = atomic_add_local_at(sums, cell_8 + other, HALF_1, two);
-                const u32 cell_9 = BYTE_OF(own_1.z, 1) * (32 * LOCAL_STEP) + (place_1 ^ 8 * LOCAL_STEP);
+                const u32 cell_9 = BYTE_TIMES(own_1.z, 1, 32 * LOCAL_STEP, (place_1 ^ 8 * LOCAL_STEP));
                 const i32 old_one_9 = atomic_add_local_at(sums, cell_9, HALF_1, one);
                 const i32 old_two_9 = atomic_add_local_at(sums, cell_9 + other, HALF_1, two);
-                const u32 cell_10 = BYTE_OF(own_1.z, 2) * (32 * LOCAL_STEP) + (place_2 ^ 8 * LOCAL_STEP);
+                const u32 cell_10 = BYTE_TIMES(own_1.z, 2, 32 * LOCAL_STEP, (place_2 ^ 8 * LOCAL_STEP));
                 const i32 old_one_10 = atomic_add_local_at(sums, cell_10, HALF_1, one);
                 const i32 old_two_10 = atomic_add_local_at(sums, cell_10 + other, HALF_1, two);
-                const u32 cell_11 = BYTE_OF(own_1.z, 3) * (32 * LOCAL_STEP) + (place_3 ^ 8 * LOCAL_STEP);
+                const u32 cell_11 = BYTE_TIMES(own_1.z, 3, 32 * LOCAL_STEP, (place_3 ^ 8 * LOCAL_STEP));
                 const i32 old_one_11 = atomic_add_local_at(sums, cell_11, HALF_1, one);
                 const i32 old_two_11 = atomic_add_local_at(sums, cell_11 + other, HALF_1, two);
                 i32 wide = wide_sign;
@@ -415,16 +424,16 @@ KERNEL(512) histogram(
                 }
             }
             {
-                const u32 cell_12 = BYTE_OF(own_1.w, 0) * (32 * LOCAL_STEP) + (place_0 ^ 12 * LOCAL_STEP);
+                const u32 cell_12 = BYTE_TIMES(own_1.w, 0, 32 * LOCAL_STEP, (place_0 ^ 12 * LOCAL_STEP));
                 const i32 old_one_12 = atomic_add_local_at(sums, cell_12, HALF_1, one);
                 const i32 old_two_12 = atomic_add_local_at(sums, cell_12 + other, HALF_1, two);
-                const u32 cell_13 = BYTE_OF(own_1.w, 1) * (32 * LOCAL_STEP) + (place_1 ^ 12 * LOCAL_STEP);
+                const u32 cell_13 = BYTE_TIMES(own_1.w, 1, 32 * LOCAL_STEP, (place_1 ^ 12 * LOCAL_STEP));
                 const i32 old_one_13 = atomic_add_local_at(sums, cell_13, HALF_1, one);
                 const i32 old_two_13 = atomic_add_local_at(sums, cell_13 + other, HALF_1, two);
-                const u32 cell_14 = BYTE_OF(own_1.w, 2) * (32 * LOCAL_STEP) + (place_2 ^ 12 * LOCAL_STEP);
+                const u32 cell_14 = BYTE_TIMES(own_1.w, 2, 32 * LOCAL_STEP, (place_2 ^ 12 * LOCAL_STEP));
                 const i32 old_one_14 = atomic_add_local_at(sums, cell_14, HALF_1, one);
                 const i32 old_two_14 = atomic_add_local_at(sums, cell_14 + other, HALF_1, two);
-                const u32 cell_15 = BYTE_OF(own_1.w, 3) * (32 * LOCAL_STEP) + (place_3 ^ 12 * LOCAL_STEP);
+                const u32 cell_15 = BYTE_TIMES(own_1.w, 3, 32 * LOCAL_STEP, (place_3 ^ 12 * LOCAL_STEP));
                 const i32 old_one_15 = atomic_add_local_at(sums, cell_15, HALF_1, one);
                 const i32 old_two_15 = atomic_add_local_at(sums, cell_15 + other, HALF_1, two);
                 i32 wide = wide_sign;

@@ -10,6 +10,7 @@
 
 
 
+
 typedef struct {
     u32 node_first, node_last; /* the node's tasks: the first, and the first behind them */
     u32 last;                  /* the first task behind the piece */
@@ -120,6 +121,13 @@ FN void write_sums(GLOBAL i64* target, LOCAL const i32* sums, const block_t bloc
 #define HALF_0 0
 #define HALF_1 (1024 * LOCAL_STEP)
 
+/* The row at a place of a piece; behind its end it is the last one. */
+#define ROW_AT(at) row_at(rows, (at) < piece.end ? (at) : piece.end - 1, base, piece.in_order)
+FN u32 row_at(GLOBAL const u32* rows, const u32 at, const u32 base, const u32 in_order) {
+    return in_order ? at - base : rows[at];
+}
+#define CODES_OF(row) ((u64)((row) - first_row) * row_stride + own_block)
+
 /* two groups of 512 have the registers of a multiprocessor; with more for each, only one would run */
 #undef GROUPS_OF_A_UNIT
 #define GROUPS_OF_A_UNIT 16
@@ -175,13 +183,20 @@ KERNEL(64) histogram(
         clear_sums(sums, most);
         BARRIER();
         const u32 base = KEPT(piece.base);
+        u32 next_row = ROW_AT(piece.begin + LOCAL_ID);
+        i32x2 next_quanta = quanta[base + next_row];
+        u32x4 next_codes = codes[CODES_OF(next_row)];
+        u32 row_behind = ROW_AT(piece.begin + LOCAL_ID + 64);
         for (u32 position = piece.begin + LOCAL_ID; position < piece.end; position += 64) {
-            const u32 row = piece.in_order ? position - base : rows[position];
-            const i32x2 low = quanta[base + row];
-            GLOBAL const u32x4* own = codes + ((u64)(row - first_row) * row_stride + own_block);
+            const u32 row = next_row;
+            const i32x2 low = next_quanta;
+            const u32x4 front = next_codes;
+            next_row = row_behind;
+            next_quanta = quanta[base + next_row];
+            next_codes = codes[CODES_OF(next_row)];
+            row_behind = ROW_AT(position + 128);
             const i32 one = swapped ? low.y : low.x, two = swapped ? low.x : low.y;
-            
-            const u32x4 own_0 = turn(own[0], lane);
+            const u32x4 own_0 = turn(front, lane);
 
             {
                 const u32 cell_0 = (own_0.x >> 0 & 65535) * (32 * LOCAL_STEP) + (place_0 ^ 0 * LOCAL_STEP);
