@@ -80,14 +80,18 @@ FN void write_candidate(GLOBAL candidate_t* out, const u32 feature, const best_t
 #define RUN 256
 
 
-/* The size of a sum: rough_score by conversions of 32 bits, which every CPU has for vectors. */
-FN f32 rough_units(const i64 x) {
-    const u64 size = x < 0 ? -(u64)x : (u64)x;
-    return (f32)(i32)(size >> 31) * 128.0f + (f32)(i32)(size & 0x7fffffffu) * 5.9604644775390625e-8f;
+/* A sum as a double, from its halves, for which every CPU has vectors: that of whole numbers it has not. */
+FN f64 sum_in_f64(const i64 x) {
+    const f64 high = as_f64((u64)x >> 32 ^ 0x4530000080000000ul); /* 2^84 + 2^63 + 2^32 * the upper half */
+    const f64 low = as_f64((u64)x & 0xffffffffu | 0x4330000000000000ul); /* 2^52 + the lower half */
+    return high - as_f64(0x4530000080100000ul) + low;
 }
-FN f32 rough(const i64 g, const i64 h, const rule_t rule) {
-    const f32 t = rough_units(g), d = rough_units(h) + rule.lambda;
-    return t * t / d;
+
+/* Both children's scores in units, from sums in quanta; `lambda` in quanta. */
+FN f32 rough_pair(const i64 g, const i64 h, const i64 other_g, const i64 other_h, const f64 lambda) {
+    const f64 t = sum_in_f64(g), d = sum_in_f64(h) + lambda;
+    const f64 other_t = sum_in_f64(other_g), other_d = sum_in_f64(other_h) + lambda;
+    return (f32)((t * t * other_d + other_t * other_t * d) / (d * other_d) * 5.9604644775390625e-8f);
 }
 
 
@@ -99,12 +103,12 @@ FN i32 score_16(const i64* own_h, const i64* sum_g, const i64* sum_h, const i64 
                 const i64 more_h, const parent_t* node, i32* bits) {
     const i64 node_g = node->g, node_h = node->h;
     const least_t least = node->least;
-    const rule_t rule = node->rule;
+    const f64 lambda = (f64)node->rule.lambda * 16777216.0f;
     i32 most = NEVER;
     for (u32 k = 0; k < 16; k++) {
         const i64 g = sum_g[k] + more_g, h = sum_h[k] + more_h;
         const int allowed = (own_h[k] != 0) & may_split(g, h, node_g - g, node_h - h, least);
-        const f32 s = rough(g, h, rule) + rough(node_g - g, node_h - h, rule);
+        const f32 s = rough_pair(g, h, node_g - g, node_h - h, lambda);
         bits[k] = allowed ? (i32)as_u32(s) : NEVER;
     }
     for (u32 k = 0; k < 16; k++) most = bits[k] > most ? bits[k] : most;
