@@ -38,7 +38,7 @@ class FitFeatures:
     sampled : bool
         Whether trees, levels or nodes draw some of the features.
     exclusive : sequence of sequences of int
-        Groups of exclusive features, as far as they are known, see ``pages/exclusive_columns.py``.
+        Groups of exclusive features, as far as they are known, see ``pages/joint_columns.py``.
     """
 
     layout: Layout

@@ -28,6 +28,7 @@ from pyopencl_gbdt.device import Launch, Variant
 from pyopencl_gbdt.device.arena import Arena
 from pyopencl_gbdt.device.base import DeviceArray
 from pyopencl_gbdt.device.program import Action
+from pyopencl_gbdt.device.switches import JOINT_CODES
 from pyopencl_gbdt.device.team.member import Member, Team
 from pyopencl_gbdt.device.team.messages import BestSplits
 from pyopencl_gbdt.device.team.sums import Window
@@ -41,7 +42,7 @@ from pyopencl_gbdt.fit.page_schedule import CODES
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.rows import FitRows
 from pyopencl_gbdt.fit.ways import LISTS, Ways
-from pyopencl_gbdt.growth.joint_columns import ENVIRONMENT, JointBlocks, joins_blocks
+from pyopencl_gbdt.growth.joint_columns import JointBlocks, joins_blocks
 from pyopencl_gbdt.pages.page import Layout
 from pyopencl_gbdt.primitives.histogram_kernel import HistogramKernel
 from pyopencl_gbdt.primitives.histogram_plan import OWN_BANKS, shared_groups, work_groups
@@ -308,7 +309,7 @@ class Histogram:
         if isinstance(self.rows.codes, JoinedCodes):
             raise KernelLaunchError(
                 f"joint codes are all that is stored, and {variant!r} does not read them; set "
-                f"{ENVIRONMENT}=off",
+                f"{JOINT_CODES}=off",
                 "histogram", OWN_BANKS, variant,
             )  # fmt: skip
         self.joint = None

@@ -18,6 +18,7 @@ from __future__ import annotations
 from functools import partial
 
 from pyopencl_gbdt.device import Capabilities
+from pyopencl_gbdt.device.switches import JOINT_CODES, asked
 from pyopencl_gbdt.dtypes import BLOCK_BYTES
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.fit.features import FitFeatures
@@ -30,8 +31,6 @@ from pyopencl_gbdt.fit.ways import (
     variant_of,
 )
 from pyopencl_gbdt.growth.joint_columns import (
-    ENVIRONMENT,
-    asked,
     blocks_of,
     joins_blocks,
     order_of_places,
@@ -46,7 +45,7 @@ from pyopencl_gbdt.primitives.packed_codes import JoinedCodes
 
 def expects_alone(facts: FitFacts) -> bool:
     """Whether a fit will store joint codes alone if its columns have as many codes as expected."""
-    if not facts.pages.n_joined or (asked() == "auto" and not _pays(facts)):
+    if not facts.pages.n_joined or (asked(JOINT_CODES) == "auto" and not _pays(facts)):
         return False
     return not why_not_alone(facts)
 
@@ -65,7 +64,7 @@ def stands_alone(facts: FitFacts, room: int) -> bool:
     ParameterError
         If that was asked for, and the fit cannot.
     """
-    word = asked()
+    word = asked(JOINT_CODES)
     if word not in ("auto", "alone") or (word == "auto" and not _pays(facts)):
         return False
     needed = BLOCK_BYTES * blocks_of(facts.pages.n_joined) * facts.n_rows
@@ -73,7 +72,7 @@ def stands_alone(facts: FitFacts, room: int) -> bool:
     if not why and needed > room:
         why = f"joint codes need {needed} bytes, {room} are there"
     if why and word == "alone":
-        raise ParameterError(f"{ENVIRONMENT}={word!r}: {why}; unset it")
+        raise ParameterError(f"{JOINT_CODES}={word!r}: {why}; unset it")
     return not why
 
 

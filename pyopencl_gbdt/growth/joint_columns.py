@@ -12,21 +12,19 @@ from typing import Any
 
 import numpy as np
 
-from pyopencl_gbdt.device import switches
 from pyopencl_gbdt.device.base import DeviceArray
 from pyopencl_gbdt.device.capabilities import Capabilities
+from pyopencl_gbdt.device.switches import JOINT_CODES, asked
 from pyopencl_gbdt.dtypes import BLOCK_BYTES
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.ways import gathers_columns, variant_of
-from pyopencl_gbdt.pages.exclusive_columns import exclusive_columns
-from pyopencl_gbdt.pages.joint_columns import MOST_CELLS, JointColumns
+from pyopencl_gbdt.pages.joint_columns import MOST_CELLS, JointColumns, exclusive_columns
 from pyopencl_gbdt.pages.page import AnyPage, Layout, Page
 from pyopencl_gbdt.parameters.facts import FitFacts
 from pyopencl_gbdt.primitives.histogram_plan import OWN_BANKS, local_codes
 from pyopencl_gbdt.primitives.packed_codes import BlockOrder, JoinedCodes, PackedCodes
 
-ENVIRONMENT = switches.JOINT_CODES
 #: Rows of a node from which on the columns of a place are read by their joint code. PoCL, 1 thread
 #: beside other programs, processor ms a round from 32, 128, 256 and 1024 rows on: 100 k x 54, 44 of
 #: them indicators, 7 classes, depth 6, 53, 51, 56 and 71; 60 k x 600 of 5 values, depth 8, 101, 99,
@@ -36,15 +34,6 @@ JOINT_ROWS = 64
 _JOIN = f"those of {OWN_BANKS!r}, which GPUs have"
 #: Joint codes beside the columns' own ones take at most this share of a device's memory.
 MOST_MEMORY = 1 / 16
-
-
-def asked() -> str:
-    """Return the word in ``PYOPENCL_GBDT_JOINT_CODES``.
-
-    ``"products"`` is ``"on"`` where exclusive columns are joined as others are. ``"alone"`` is
-    ``"on"`` where the columns' own codes are let go, see ``joint_alone.py``.
-    """
-    return switches.asked(ENVIRONMENT)
 
 
 def joins_columns(facts: FitFacts) -> bool:
@@ -60,7 +49,7 @@ def joins_columns(facts: FitFacts) -> bool:
 
 def may_join(facts: FitFacts) -> bool:
     """Whether a launch that grew whole trees would read joint codes."""
-    return asked() != "off" and not why_not(facts)
+    return asked(JOINT_CODES) != "off" and not why_not(facts)
 
 
 def joins_blocks(facts: FitFacts) -> bool:
@@ -71,9 +60,9 @@ def joins_blocks(facts: FitFacts) -> bool:
     ParameterError
         If joint codes were asked for, and the fit cannot have them.
     """
-    if asked() == "auto" and not _pays(facts):
+    if asked(JOINT_CODES) == "auto" and not _pays(facts):
         return False
-    if asked() == "alone" and gathers_columns(facts):  # by column
+    if asked(JOINT_CODES) == "alone" and gathers_columns(facts):  # by column
         return False
     return _decided(facts, why_no_blocks)
 
@@ -89,12 +78,12 @@ def _pays(facts: FitFacts) -> bool:
 
 
 def _decided(facts: FitFacts, why_not: Callable[[FitFacts], str]) -> bool:
-    word = asked()
+    word = asked(JOINT_CODES)
     if word == "off":
         return False
     why = why_not(facts)
     if why and word != "auto":
-        raise ParameterError(f"{ENVIRONMENT}={word!r}: {why}; unset it")
+        raise ParameterError(f"{JOINT_CODES}={word!r}: {why}; unset it")
     return not why
 
 
@@ -173,7 +162,7 @@ def exclusive_groups(
     caps = facts.device
     if caps is None or len(pages) != 1 or facts.n_rows > most_rows:
         return []
-    if asked() in ("off", "products"):
+    if asked(JOINT_CODES) in ("off", "products"):
         return []
     page = pages[0]
     if not isinstance(page, Page) or not isinstance(page.codes, PackedCodes):

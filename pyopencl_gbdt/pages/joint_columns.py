@@ -15,7 +15,9 @@ of one category, need fewer cells still. They are one digit, see ``exclusive_col
     codes of rows      0 0 0 | 1 0 0 | 0 0 1      three indicators
     digit              0     | 1     | 3          4 cells in place of 8
 
-The sums of a column's fullest code are those of all rows without those of its other codes.
+The sums of a column's fullest code are those of all rows without those of its other codes. This is
+the exclusive feature bundling of LightGBM (Ke et al., 2017), with no conflict allowed, so that sums
+are exact.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +35,10 @@ from pyopencl_gbdt.primitives.histogram_plan import JointSums, packed
 
 #: Most cells of a joint code, which takes a byte.
 MOST_CELLS = 256
+#: Rows that tell which columns may be exclusive; all rows of these are then looked at.
+_SOME_ROWS = 4096
+#: Groups that a column is compared with, the first ones found.
+_MOST_GROUPS = 32
 
 
 @dataclass(frozen=True)
@@ -211,3 +218,60 @@ def _sizes(layout: Layout) -> npt.NDArray[np.int64]:
 def _begins(counts: Sequence[int]) -> npt.NDArray[np.uint32]:
     """Return where runs of so many entries begin, and the number of entries."""
     return np.cumsum([0, *counts]).astype(np.uint32)
+
+
+@dataclass
+class _Group:
+    """Columns that are exclusive: which rows have another code than the fullest, and cells."""
+
+    columns: list[int]
+    marks: npt.NDArray[np.uint8]
+    n_marked: int
+    n_cells: int
+
+
+def exclusive_columns(layout: Layout, codes: npt.NDArray[Any]) -> list[list[int]]:
+    """Return groups of at least two exclusive columns, which are one digit of ``MOST_CELLS``.
+
+    The rule knows nothing but the codes of all rows: columns come by their rows of other codes than
+    the fullest, most first, and each one joins the first group with which no row has two.
+
+    Parameters
+    ----------
+    layout : Layout
+    codes : uint8 or uint16 array, shape (n_features, n_rows)
+    """
+    sizes = np.diff(layout.feature_offset.astype(np.int64))
+    few = np.flatnonzero((sizes > 1) & (sizes <= MOST_CELLS // 2)).tolist()
+    step = -(-codes.shape[1] // _SOME_ROWS)
+    if step > 1:
+        likely = _groups(layout, codes[:, ::step], few)
+        few = sorted(column for group in likely for column in group)
+    return _groups(layout, codes, few) if len(few) > 1 else []
+
+
+def _groups(
+    layout: Layout, codes: npt.NDArray[Any], columns: list[int]
+) -> list[list[int]]:  # fmt: skip
+    """Return the groups of some columns by some rows."""
+    n_rows, n_codes = codes.shape[1], np.diff(layout.feature_offset.astype(np.int64))
+    found = list[_Group]()
+    for column in columns:
+        others = codes[column] != layout.fullest[column]
+        n_cells = int(n_codes[column])
+        found.append(_Group([column], np.packbits(others), int(others.sum()), n_cells))
+    groups = list[_Group]()
+    for own in sorted(found, key=lambda one: -one.n_marked):
+        for group in groups[:_MOST_GROUPS]:
+            has_room = group.n_marked + own.n_marked <= n_rows
+            if not has_room or group.n_cells + own.n_cells - 1 > MOST_CELLS:
+                continue
+            if not (group.marks & own.marks).any():
+                group.columns += own.columns
+                group.marks |= own.marks
+                group.n_marked += own.n_marked
+                group.n_cells += own.n_cells - 1
+                break
+        else:
+            groups.append(own)
+    return [sorted(group.columns) for group in groups if len(group.columns) > 1]

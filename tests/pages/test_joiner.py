@@ -7,9 +7,9 @@ import pytest
 
 from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.device import open_device, staging
+from pyopencl_gbdt.device.switches import JOINT_CODES
 from pyopencl_gbdt.errors import KernelBuildError, KernelFallbackWarning, ParameterError
 from pyopencl_gbdt.growth import histogram, joint_alone, joint_columns
-from pyopencl_gbdt.growth.joint_columns import ENVIRONMENT
 from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.pages import budget, joiner
@@ -34,7 +34,7 @@ PARAMS = {"max_depth": 3, "max_bin": 5}
 def _gpu(monkeypatch):
     """Let the device have the kernels of GPUs, and pieces few rows."""
     monkeypatch.setenv("PYOPENCL_GBDT_PRETEND", "gpu")
-    monkeypatch.setenv(ENVIRONMENT, "alone")
+    monkeypatch.setenv(JOINT_CODES, "alone")
     monkeypatch.setattr(histogram_plan, "_LEAST_PAIRED", 0)
     monkeypatch.setattr(staging, "PIECE_BYTES", 4 * N_FEATURES * 100)
     monkeypatch.setattr(budget, "PIECE_BYTES", 4 * N_FEATURES * 100)
@@ -45,7 +45,7 @@ def _gpu(monkeypatch):
 @pytest.fixture
 def _pays(monkeypatch):
     """Let joint codes stand alone wherever they can, as on a GPU of NVIDIA with large data."""
-    monkeypatch.setenv(ENVIRONMENT, "auto")
+    monkeypatch.setenv(JOINT_CODES, "auto")
     for module in (joint_columns, joint_alone):
         monkeypatch.setattr(module, "_pays", lambda facts: True)
     monkeypatch.setattr(placement, "may_stand_alone", lambda facts, n_features: True)
@@ -93,7 +93,7 @@ def test_data_fit_whose_own_codes_do_not(monkeypatch):
     fit, _ = fit_of(opened(**small), data())
     found = digest_of(fit)
     assert fit.parts.rows.kinds() == {"page": "dense", "codes": "joint, by row"}
-    monkeypatch.setenv(ENVIRONMENT, "off")
+    monkeypatch.setenv(JOINT_CODES, "off")
     streamed, _ = fit_of(opened(**small), data())
     assert streamed.parts.rows.kinds()["page"] == "streamed"
     assert digest_of(streamed) == found
@@ -113,7 +113,7 @@ def test_columns_of_more_values_than_some_rows_told(monkeypatch, share):
     fit, _ = fit_of(opened(global_bytes=memory), rows, max_bin=140)
     assert fit.parts.rows.kinds() == {"page": "dense" if share > 2 else "streamed"}
     found = digest_of(fit)
-    monkeypatch.setenv(ENVIRONMENT, "off")
+    monkeypatch.setenv(JOINT_CODES, "off")
     assert digest_of(fit_of(opened(), rows, max_bin=140)[0]) == found
 
 
@@ -147,9 +147,9 @@ def test_a_driver_that_fails_to_read_joint_codes_gets_the_columns_own(monkeypatc
             super().__init__(*arguments, joint=joint, **options)
 
     rows = data()
-    monkeypatch.setenv(ENVIRONMENT, "off")
+    monkeypatch.setenv(JOINT_CODES, "off")
     wanted = to_xgboost_json(train({**PARAMS, "device": TEST_DEVICE}, rows, 3).ensemble)
-    monkeypatch.setenv(ENVIRONMENT, "auto")
+    monkeypatch.setenv(JOINT_CODES, "auto")
     monkeypatch.setattr(histogram, "HistogramKernel", Failing)
     with pytest.warns(KernelFallbackWarning) as said:
         model = train({**PARAMS, "device": TEST_DEVICE}, rows, 3)
@@ -166,6 +166,6 @@ def test_a_driver_that_fails_and_was_asked_says_what_to_unset(monkeypatch):
     monkeypatch.setattr(histogram, "HistogramKernel", build)
     with (
         pytest.warns(KernelFallbackWarning),
-        pytest.raises(ParameterError, match=rf"^{ENVIRONMENT}='alone': .*; unset it$"),
+        pytest.raises(ParameterError, match=rf"^{JOINT_CODES}='alone': .*; unset it$"),
     ):
         train({**PARAMS, "device": TEST_DEVICE}, data(), 3)

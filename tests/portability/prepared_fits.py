@@ -20,10 +20,9 @@ from pyopencl_gbdt.categories.statistic_columns import replace_by_statistics
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import choose, runnable
 from pyopencl_gbdt.device.capabilities import HOST_CORES
-from pyopencl_gbdt.device.switches import SMALL_FITS
+from pyopencl_gbdt.device.switches import JOINT_CODES, SMALL_FITS
 from pyopencl_gbdt.evaluation.evaluation import Evaluation
 from pyopencl_gbdt.evaluation.watched import EvaluationSet
-from pyopencl_gbdt.growth import joint_columns
 from pyopencl_gbdt.growth.round_kernels import Grower
 from pyopencl_gbdt.growth.split import MANY_FEATURES, HistogramSearch
 from pyopencl_gbdt.growth.whole_trees import WholeTrees
@@ -169,7 +168,7 @@ def _joint_histograms(device: NullDevice) -> None:
     """Prepare trainings by joint codes, beside plain ones and alone, where the device has them."""
     if choose("joint_blocks", device.caps).params["percent"] == 0:
         return
-    with patch.dict(os.environ, {joint_columns.ENVIRONMENT: "on"}):
+    with patch.dict(os.environ, {JOINT_CODES: "on"}):
         prepared = _fit(device, _data(None), {"max_bin": 5, "histogram": OWN_BANKS})
     grower = prepared.kernels.grower
     assert isinstance(grower, Grower)
@@ -177,7 +176,7 @@ def _joint_histograms(device: NullDevice) -> None:
     joint = grower.search.histogram.joint
     assert joint is not None
     joint.join(joint.codes.codes)  # as memory does
-    with patch.dict(os.environ, {joint_columns.ENVIRONMENT: "alone"}):
+    with patch.dict(os.environ, {JOINT_CODES: "alone"}):
         for params in ({}, {"colsample_bytree": 0.5}):  # by row, by column
             _fit(device, _data(None), {"max_bin": 5, "histogram": OWN_BANKS, **params})
 

@@ -5,11 +5,11 @@ import pytest
 
 from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.device import open_device
+from pyopencl_gbdt.device.switches import JOINT_CODES
 from pyopencl_gbdt.device.variants import fallbacks
-from pyopencl_gbdt.growth.joint_columns import ENVIRONMENT
 from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.objectives import get_objective
-from pyopencl_gbdt.pages import exclusive_columns as exclusive
+from pyopencl_gbdt.pages import joint_columns
 from pyopencl_gbdt.pages.joint_columns import join_columns
 from pyopencl_gbdt.pages.page import Layout
 from pyopencl_gbdt.parameters.parameters import Parameters
@@ -64,9 +64,9 @@ def drawn(rng, n_rows=300):
 
 @pytest.mark.parametrize("some_rows", [4096, 50])
 def test_groups_are_exclusive_in_all_rows(rng, monkeypatch, some_rows):
-    monkeypatch.setattr(exclusive, "_SOME_ROWS", some_rows)
+    monkeypatch.setattr(joint_columns, "_SOME_ROWS", some_rows)
     codes, layout = drawn(rng)
-    groups = exclusive.exclusive_columns(layout, np.ascontiguousarray(codes.T))
+    groups = joint_columns.exclusive_columns(layout, np.ascontiguousarray(codes.T))
     others = codes != layout.fullest
     assert max(map(len, groups)) > 10
     assert all((others[:, group].sum(axis=1) <= 1).all() for group in groups)
@@ -78,14 +78,14 @@ def test_groups_are_exclusive_in_all_rows(rng, monkeypatch, some_rows):
 def test_one_row_of_two_codes_parts_columns():
     codes = np.eye(5, dtype=np.uint8)[np.arange(1000) % 5].T.copy()
     layout = layout_of([2] * 5, [0] * 5)
-    assert exclusive.exclusive_columns(layout, codes) == [[0, 1, 2, 3, 4]]
+    assert joint_columns.exclusive_columns(layout, codes) == [[0, 1, 2, 3, 4]]
     codes[4, 995] = 1  # as has column 0, and is fuller now
-    assert exclusive.exclusive_columns(layout, codes) == [[1, 2, 3, 4]]
+    assert joint_columns.exclusive_columns(layout, codes) == [[1, 2, 3, 4]]
 
 
 def test_terms_add_up_to_the_digits_of_a_place(rng):
     codes, layout = drawn(rng)
-    groups = exclusive.exclusive_columns(layout, np.ascontiguousarray(codes.T))
+    groups = joint_columns.exclusive_columns(layout, np.ascontiguousarray(codes.T))
     columns = join_columns(layout, groups)
     terms, sizes = columns.terms(layout), np.diff(layout.feature_offset)
     cells, place_digits = columns.digit_cells(layout), columns.place_digits
@@ -104,7 +104,7 @@ def test_terms_add_up_to_the_digits_of_a_place(rng):
 
 def test_shares_of_a_digit_are_the_columns_histograms(rng):
     codes, layout = drawn(rng)
-    own = max(exclusive.exclusive_columns(layout, np.ascontiguousarray(codes.T)), key=len)
+    own = max(joint_columns.exclusive_columns(layout, np.ascontiguousarray(codes.T)), key=len)
     sizes, fullest = np.diff(layout.feature_offset)[own], layout.fullest[own]
     quanta, rows = rng.integers(-(2**31), 2**31, (300, 2)), np.flatnonzero(rng.random(300) < 0.5)
     digit = twin.exclusive_digit(codes[:, own], sizes, fullest)[:, None]
@@ -131,7 +131,7 @@ def test_a_fit_has_a_place_for_exclusive_columns(monkeypatch):
     for place, codes in enumerate(by_place):
         members = columns.members[columns.begins[place] : columns.begins[place + 1]]
         assert (codes == terms[members].sum(axis=0)).all()
-    monkeypatch.setenv(ENVIRONMENT, "products")
+    monkeypatch.setenv(JOINT_CODES, "products")
     assert open_fit(Y, {}).parts.features.exclusive == []
 
 
@@ -141,7 +141,7 @@ def test_the_model_is_the_same_in_all_ways(monkeypatch, case):
     label, params = CASES[case]
     models = []
     for word in ("on", "products", "off"):
-        monkeypatch.setenv(ENVIRONMENT, word)
+        monkeypatch.setenv(JOINT_CODES, word)
         found = {"device": TEST_DEVICE, "max_depth": 5, **params}
         models.append(to_xgboost_json(train(found, Dataset(X, label), 3).ensemble))
     assert models[0] == models[1] == models[2]

@@ -6,10 +6,10 @@ import pytest
 from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.device import staging
 from pyopencl_gbdt.device.capabilities import CARD
+from pyopencl_gbdt.device.switches import JOINT_CODES
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.fit.parts import has_joint_codes
 from pyopencl_gbdt.growth.joint_alone import stands_alone, why_not_alone
-from pyopencl_gbdt.growth.joint_columns import ENVIRONMENT
 from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.pages.joint_columns import join_columns
 from pyopencl_gbdt.parameters.facts import FitFacts
@@ -61,7 +61,7 @@ def test_the_model_is_that_of_plain_codes(monkeypatch, case):
     data, models = data_of(case), []
     again = ["alone"] * (case in ("drawn", "by_row"))  # by column and by row
     for word in ("alone", *again, "off"):
-        monkeypatch.setenv(ENVIRONMENT, word)
+        monkeypatch.setenv(JOINT_CODES, word)
         model = train({"device": TEST_DEVICE, "max_depth": 5, **CASES[case]}, data, 3)
         models.append(to_xgboost_json(model.ensemble))
         stored = "joint, by column" if case in GATHERED else "joint, by row"
@@ -128,10 +128,10 @@ def test_stored_alone_where_that_saves_memory(n_rows, params, known, alone):
 def test_fits_that_need_plain_codes_say_why_if_others_were_asked_for(
     monkeypatch, known, params, why
 ):
-    monkeypatch.setenv(ENVIRONMENT, "alone")
+    monkeypatch.setenv(JOINT_CODES, "alone")
     facts = FitFacts(Parameters.from_dict(params), n_rows=9000, device=FakeDevice(**H200).caps)
     assert not why_not_alone(facts.with_pages(**FACTS))
-    with pytest.raises(ParameterError, match=rf"^{ENVIRONMENT}='alone': {why}.*; unset it$"):
+    with pytest.raises(ParameterError, match=rf"^{JOINT_CODES}='alone': {why}.*; unset it$"):
         stands_alone(facts.with_pages(**{**FACTS, **known}), ROOM)
 
 

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt import Dataset, train
+from pyopencl_gbdt.device.switches import JOINT_CODES
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.growth import joint_columns
 from pyopencl_gbdt.growth.histogram import Histogram
-from pyopencl_gbdt.growth.joint_columns import ENVIRONMENT, joins_blocks, why_no_blocks
+from pyopencl_gbdt.growth.joint_columns import joins_blocks, why_no_blocks
 from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.parameters.facts import FitFacts
 from pyopencl_gbdt.parameters.parameters import Parameters
@@ -55,7 +56,7 @@ CASES = {
 
 @pytest.fixture
 def _joint(monkeypatch):
-    monkeypatch.setenv(ENVIRONMENT, "on")
+    monkeypatch.setenv(JOINT_CODES, "on")
 
 
 @pytest.fixture
@@ -105,7 +106,7 @@ def test_the_model_is_that_of_plain_codes(monkeypatch, case):
     data, params = CASES[case]
     models = []
     for word in ("on", "off"):
-        monkeypatch.setenv(ENVIRONMENT, word)
+        monkeypatch.setenv(JOINT_CODES, word)
         search = open_fit(data, params).kernels.grower.search
         assert (search.histogram.joint is not None) == (word == "on")
         model = train({"device": TEST_DEVICE, "max_depth": 5, **params}, data, 3)
@@ -130,7 +131,7 @@ def test_fits_that_read_plain_codes_say_why_if_joint_ones_were_asked_for(
     monkeypatch, params, share, why
 ):
     monkeypatch.setattr(joint_columns, "MOST_MEMORY", share)
-    with pytest.raises(ParameterError, match=rf"^{ENVIRONMENT}='on': {why}.*; unset it$"):
+    with pytest.raises(ParameterError, match=rf"^{JOINT_CODES}='on': {why}.*; unset it$"):
         open_fit(Dataset(X, Y), {"max_bin": 64, **params})
 
 

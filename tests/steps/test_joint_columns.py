@@ -5,10 +5,10 @@ import pytest
 
 from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.device import open_device
+from pyopencl_gbdt.device.switches import JOINT_CODES, asked
 from pyopencl_gbdt.device.variants import fallbacks
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.growth import joint_columns, whole_trees
-from pyopencl_gbdt.growth.joint_columns import ENVIRONMENT
 from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.pages.joint_columns import MOST_CELLS, join_columns
@@ -120,7 +120,7 @@ def test_the_model_is_that_of_plain_codes(monkeypatch, case, rows):
     models = []
     monkeypatch.setattr(whole_trees, "JOINT_ROWS", rows)
     for word in ("on", "off"):
-        monkeypatch.setenv(ENVIRONMENT, word)
+        monkeypatch.setenv(JOINT_CODES, word)
         assert (open_fit(data, params).kernels.grower.joint is not None) == (word == "on")
         model = train({"device": TEST_DEVICE, "max_depth": 5, **params}, data, 3)
         models.append(to_xgboost_json(model.ensemble))
@@ -141,8 +141,8 @@ def test_fits_without_joint_codes_say_why_if_they_were_asked_for(
 ):
     monkeypatch.setattr(joint_columns, "MOST_MEMORY", share)
     assert open_fit(Dataset(data, Y), params).kernels.grower.joint is None
-    monkeypatch.setenv(ENVIRONMENT, "on")
-    with pytest.raises(ParameterError, match=rf"^{ENVIRONMENT}='on': {why}.*; unset it$"):
+    monkeypatch.setenv(JOINT_CODES, "on")
+    with pytest.raises(ParameterError, match=rf"^{JOINT_CODES}='on': {why}.*; unset it$"):
         open_fit(Dataset(data, Y), params)
 
 
@@ -160,14 +160,14 @@ def test_other_codes_are_not_joined(known, why):
 
 @pytest.mark.usefixtures("_whole")
 def test_other_ways_of_growth_say_why_if_joint_codes_were_asked_for(monkeypatch):
-    monkeypatch.setenv(ENVIRONMENT, "on")
+    monkeypatch.setenv(JOINT_CODES, "on")
     with pytest.raises(ParameterError, match="JOINT_CODES='on': trees grow by steps, whose hist"):
         open_fit(Dataset(X, Y), {"grow_policy": "symmetric"})
 
 
 @pytest.mark.usefixtures("_whole")
 def test_statistics_whose_codes_change_are_not_joined(monkeypatch):
-    monkeypatch.setenv(ENVIRONMENT, "on")
+    monkeypatch.setenv(JOINT_CODES, "on")
     params = {**LOGISTIC, "cat_method": "statistics", "device": TEST_DEVICE}
     data = Dataset(np.round(np.abs(X)), Y > 0, categorical_features=[0])
     with pytest.raises(ParameterError, match="statistics of categories change from round to round"):
@@ -175,6 +175,6 @@ def test_statistics_whose_codes_change_are_not_joined(monkeypatch):
 
 
 def test_other_words_are_refused(monkeypatch):
-    monkeypatch.setenv(ENVIRONMENT, "maybe")
+    monkeypatch.setenv(JOINT_CODES, "maybe")
     with pytest.raises(ParameterError, match="='maybe': expected 'on', 'alone', 'products'"):
-        joint_columns.asked()
+        asked(JOINT_CODES)
