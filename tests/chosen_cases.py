@@ -29,7 +29,7 @@ _ONCE_EACH = {"primitives", "steps", "objectives"}
 #: Folders in which a test runs one case by default.
 _ONE_CASE = _ONCE_EACH | {
     "categories", "compat", "data", "device", "estimators", "evaluation", "explain", "growth",
-    "metrics", "model", "training",
+    "metrics", "model", "pages", "prediction", "training",
 }  # fmt: skip
 #: The names and values of the parameters of each case of a test.
 Values = dict[pytest.Item, list[tuple[str, str]]]

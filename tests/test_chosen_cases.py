@@ -14,7 +14,7 @@ class Case:
 
     module = SimpleNamespace(ONCE_EACH=True)
     originalname = "test_sum"
-    path = HERE / "prediction" / "test_sum.py"
+    path = HERE / "numerics" / "test_sum.py"
 
     def __init__(self, *values, names="abc"):
         self.callspec = SimpleNamespace(params=dict(zip(names, values, strict=False)))

@@ -176,33 +176,31 @@ def test_a_metric_gets_margins_beside_a_loss_of_ones_own(matrix):
 
 
 # -- predictions ---------------------------------------------------------------------------------
-def test_shapes_are_those_of_xgboost(theirs):
+@pytest.mark.parametrize("n_rounds", [1, 2])
+@pytest.mark.parametrize(
+    "more",
+    [
+        {},
+        {"objective": "multi:softprob", "num_class": 3},
+        {"objective": "multi:softmax", "num_class": 3},
+        {"num_parallel_tree": 2},
+    ],
+)
+def test_shapes_are_those_of_xgboost(theirs, more, n_rounds):
     X, y = small_integers()
+    labels = y % 3 if "num_class" in more else y
     kinds = (
-        "output_margin",
-        "pred_leaf",
-        "pred_contribs",
-        "pred_interactions",
-        "validate_features",
-    )
-    for params, labels in (
-        (PARAMS, y),
-        ({"objective": "multi:softprob", "num_class": 3, **PARAMS}, y % 3),
-        ({"objective": "multi:softmax", "num_class": 3, **PARAMS}, y % 3),
-        ({"num_parallel_tree": 2, **PARAMS}, y),
-    ):
-        for n_rounds in (1, 2):
-            shapes = []
-            for library in (xgb, theirs):
-                own = library.train(params, library.DMatrix(X, labels), n_rounds)
-                shapes.append(
-                    [
-                        own.predict(library.DMatrix(X), strict_shape=strict, **{kind: True}).shape
-                        for kind in kinds
-                        for strict in (False, True)
-                    ]
-                )
-            assert shapes[0] == shapes[1]
+        "output_margin", "pred_leaf", "pred_contribs", "pred_interactions", "validate_features",
+    )  # fmt: skip
+    shapes = []
+    for library in (xgb, theirs):
+        own = library.train({**PARAMS, **more}, library.DMatrix(X, labels), n_rounds)
+        shapes.append([
+            own.predict(library.DMatrix(X), strict_shape=strict, **{kind: True}).shape
+            for kind in kinds
+            for strict in (False, True)
+        ])  # fmt: skip
+    assert shapes[0] == shapes[1]
 
 
 def test_predictions_and_leaves_are_those_of_xgboost(theirs):

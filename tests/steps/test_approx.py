@@ -169,6 +169,7 @@ def test_law_with_a_bin_for_every_value_it_is_exact_search(proposal):
     assert model_of(data, tree_method="approx", **given) == exact
 
 
+@pytest.mark.thorough
 def test_none_is_global_and_local_is_another_model():
     data = Dataset(X, LABEL)
     first = model_of(data, tree_method="approx", **LOGISTIC)
