@@ -8,7 +8,6 @@ from pyopencl_gbdt.primitives.multi_reduce import MultiReduce, multi_reduce
 from tests.compare import assert_same_bits
 from tests.primitives.bucket_cases import FORMS, edges, many, values_of, with_none
 from tests.primitives.running import many_groups, run_without_waiting
-from tests.primitives.samples import any_bits
 from tests.reference import multi_reduce as twin
 
 KERNEL = "multi_reduce"
@@ -47,13 +46,6 @@ def test_all_in_one_bucket_overflow_their_words(device, variant, bucket):
 
 def test_many_small_groups(device, variant, rng):
     check(device, many_groups(variant, 4), *many(device, rng))
-
-
-def test_law_buckets_add_up(device, variant, rng):
-    values = any_bits(rng, 3000, np.uint32)
-    buckets = rng.integers(0, 33, 3000).astype(np.uint8)
-    sums = multi_reduce(device.upload(values), device.upload(buckets), 33, variant=variant).get()
-    assert_same_bits(sums.sum(dtype=np.uint32), values.sum(dtype=np.uint32))
 
 
 def test_prepared_runs_again_without_waiting(device, rng):

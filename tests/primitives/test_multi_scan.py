@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt.errors import DataError, ParameterError
-from pyopencl_gbdt.primitives.multi_reduce import multi_reduce
 from pyopencl_gbdt.primitives.multi_scan import MultiScan, multi_scan
 from tests.compare import assert_same_bits
 from tests.primitives.bucket_cases import FORMS, edges, many, values_of, with_none
@@ -63,14 +62,6 @@ def test_in_place(device, variant, rng):
     on_device = device.upload(values)
     assert multi_scan(on_device, device.upload(buckets), 9, on_device, variant=variant) is on_device
     assert_same_bits(on_device.get(), twin.multi_scan(values, buckets, 9))
-
-
-def test_law_the_last_of_a_bucket_has_its_sum(device, variant, rng):
-    values, buckets = any_bits(rng, 3000, np.uint32), rng.integers(0, 33, 3000).astype(np.uint8)
-    on_device, ids = device.upload(values), device.upload(buckets)
-    scanned = multi_scan(on_device, ids, 33, inclusive=True, variant=variant).get()
-    last = [np.flatnonzero(buckets == bucket)[-1] for bucket in range(33)]
-    assert_same_bits(scanned[last], multi_reduce(on_device, ids, 33).get())
 
 
 def test_prepared_runs_again_without_waiting(device, rng):

@@ -52,14 +52,6 @@ def test_float_sums_are_accurate(device, variant, rng):
     assert abs(float(got) - values.astype(np.float64).sum()) <= bound
 
 
-def test_law_the_whole_is_the_sum_of_its_parts(device, variant, rng):
-    n = 300 if device.caps.is_simulator else 50_000
-    values = any_bits(rng, n, np.int64)
-    whole = reduce(device.upload(values), variant=variant).get()
-    parts = [reduce(device.upload(v), variant=variant).get() for v in (values[:77], values[77:])]
-    assert_same_bits(whole, parts[0] + parts[1])
-
-
 def test_smaller_work_groups(device, rng):
     """Where a driver allows fewer work-items, ``build`` halves the size: the bits stay."""
     n = 300 if device.caps.is_simulator else 40_000

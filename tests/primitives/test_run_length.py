@@ -54,13 +54,6 @@ def test_keys_are_compared_by_their_bits(device, variant, rng):
     check(device, variant, keys)
 
 
-def test_law_repeating_gives_the_keys_back(device, variant, rng):
-    keys = runs(rng, 3000, np.int32, 5)
-    unique, counts, n_runs = run_length_encode(device.upload(keys), variant=variant)
-    n = int(n_runs.get()[0])
-    assert_same_bits(np.repeat(unique.get()[:n], counts.get()[:n]), keys)
-
-
 def test_many_small_groups(device, variant, rng):
     chosen = many_groups(variant, 3, alone=70)
     n = 700 if device.caps.is_simulator else 30_011

@@ -101,14 +101,6 @@ def test_float_sums_are_accurate(device, variant, rng):
     assert (np.abs(got - exact) <= bound).all()
 
 
-def test_law_inclusive_is_exclusive_and_the_element(device, variant, rng):
-    values = any_bits(rng, 300, np.int32)
-    before = scan(device.upload(values), variant=variant).get()
-    after = scan(device.upload(values), inclusive=True, variant=variant).get()
-    assert_same_bits(after, before + values)
-    assert_same_bits(after[:-1], before[1:])
-
-
 def test_smaller_work_groups(device, rng):
     """Where a driver allows fewer work-items, ``build`` halves the size: the bits stay."""
     n = 300 if device.caps.is_simulator else 9_000

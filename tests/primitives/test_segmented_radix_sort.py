@@ -1,7 +1,6 @@
 """segmented_radix_sort: equal to a stable argsort a segment, bit by bit, in every variant."""
 
 from dataclasses import replace
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -102,23 +101,12 @@ def test_equal_keys_keep_their_order(device, variant, rng, few):
 
 
 @pytest.mark.parametrize("descending", [False, True])
-def test_float_law(device, variant, rng, descending):
+def test_special_floats(device, variant, rng, descending):
+    """The law that the twin keeps is in ``test_radix_sort.py``."""
     offsets = offsets_of([40, 200, 3000])
     keys = floats(rng, offsets[-1], special=0.4)
-    on_device, order = device.upload(keys), device.upload(np.arange(len(keys), dtype=np.uint32))
-    variant = small_tiles(variant)
-    segmented_radix_sort(on_device, offsets, order, descending=descending, variant=variant)
-    got, order = on_device.get(), order.get().astype(np.int64)
-    assert_same_bits(keys[order], got, "a permutation that moves bits unchanged")
-    for start, end in pairwise(offsets):
-        part, places = got[start:end], order[start:end]
-        assert_same_bits(np.sort(places), np.arange(start, end))
-        n_numbers = int((~np.isnan(part)).sum())
-        assert np.isnan(part[n_numbers:]).all(), "NaN of any sign comes last"
-        numbers = part[:n_numbers][:: -1 if descending else 1]
-        assert (numbers[1:] >= numbers[:-1]).all()
-        for same in (places[n_numbers:], places[part == 0]):
-            assert (np.diff(same) > 0).all(), "zeros and NaNs keep their order"
+    places = np.arange(len(keys), dtype=np.uint32)
+    check(device, small_tiles(variant), keys, offsets, places, descending=descending)
 
 
 def test_device_offsets_of_both_types(device, variant, rng):

@@ -66,14 +66,6 @@ def test_law_a_float_sum_does_not_depend_on_its_place(device, variant, rng):
     assert_same_bits(sums[[2, 3]], sums[[0, 0]])
 
 
-def test_law_parent_is_the_sum_of_its_parts(device, variant, rng):
-    n = 300 if device.caps.is_simulator else 50_000
-    values = device.upload(any_bits(rng, n, np.int64))
-    parts = segmented_reduce(values, cuts(rng, n, 33), variant=variant).get()
-    whole = segmented_reduce(values, [0, n], variant=variant).get()
-    assert whole[0] == parts.sum()
-
-
 def test_smaller_work_groups(device, rng):
     """Where a driver allows fewer work-items, ``build`` halves the size: the bits stay."""
     n = 300 if device.caps.is_simulator else 9_000

@@ -112,15 +112,6 @@ def test_totals_that_never_come_are_computed(device, rng, dtype, op):
                 assert_same_bits(got, expected, f"scan of {n}")
 
 
-def test_law_every_element_a_head(device, variant, rng):
-    values = any_bits(rng, 300, np.int32)
-    heads = device.upload(np.full(300, 7, np.uint8))
-    got = segmented_scan(device.upload(values), heads, inclusive=True, variant=variant)
-    assert_same_bits(got.get(), values)
-    got = segmented_scan(device.upload(values), heads, variant=variant)
-    assert_same_bits(got.get(), np.zeros(300, np.int32))
-
-
 def test_smaller_work_groups(device, rng):
     """Where a driver allows fewer work-items, ``build`` halves the size: the bits stay."""
     n = 300 if device.caps.is_simulator else 9_000

@@ -1,7 +1,5 @@
 """stable_partition: equal to two selections a segment, bit by bit, in every variant."""
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 
@@ -50,22 +48,6 @@ def test_no_values_but_segments(device, variant):
     nothing = np.zeros(0, np.uint32)
     check(device, variant, nothing, np.zeros(0, np.uint8), np.zeros(4, np.int64))
     check(device, variant, nothing, np.zeros(0, np.uint8), np.zeros(1, np.int64))
-
-
-def test_law_a_stable_permutation_within_segments(device, variant, rng):
-    n = 300 if device.caps.is_simulator else 20_000
-    flags, offsets = rng.random(n) < 0.3, cuts(rng, n, 40)
-    rows = device.upload(np.arange(n, dtype=np.uint32))
-    out, counts = stable_partition(rows, device.upload(flags), offsets, variant=variant)
-    order, counts = out.get().astype(np.int64), counts.get()
-    assert counts.sum() == flags.sum()
-    for segment, (start, end) in enumerate(pairwise(offsets)):
-        first, second = np.split(order[start:end], [counts[segment]])
-        assert flags[first].all()
-        assert not flags[second].any()
-        assert (np.diff(first) > 0).all()
-        assert (np.diff(second) > 0).all()
-        assert_same_bits(np.sort(order[start:end]), np.arange(start, end))
 
 
 def test_many_small_groups(device, variant, rng):

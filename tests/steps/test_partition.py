@@ -129,12 +129,3 @@ def test_all_missing(device, rng, wg):
     for default_left in (0, 1):
         codes = np.tile(MISSING.feature_bins, (500, 1)).astype(np.uint8)
         check(device, rng, wg, MISSING, [450, 50], codes=codes, default_left=default_left)
-
-
-def test_law_a_stable_permutation(rng):
-    rows, lefts = rng.permutation(1000).astype(np.uint32), rng.random(1000) < 0.3
-    left, right = partition(rows, lefts)
-    assert_same_bits(np.sort(np.concatenate([left, right])), np.sort(rows))
-    place = np.argsort(rows)
-    assert (np.diff(place[left]) > 0).all()
-    assert (np.diff(place[right]) > 0).all()
