@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -30,23 +29,6 @@ TEXT, BINARY, JSON = LightGBMText(), OwnBinary(), OwnJson()
 
 def model():
     return KINDS["linear leaves"]()
-
-
-@pytest.mark.parametrize("one", [BINARY, JSON], ids=lambda one: one.name)
-def test_our_formats_keep_them(one):
-    written = one.write(model())
-    again = one.read(written, "m")
-    assert again == model()
-    assert again.leaves is LINEAR
-    assert one.write(again) == written
-    plain = replace(model(), trees=[tree.with_linear(None) for tree in model().trees])
-    assert one.read(one.write(plain), "m") == plain != model()
-
-
-def test_pickles_keep_them():
-    again = pickle.loads(pickle.dumps(model()))
-    assert again == model()
-    assert again.trees[0].linear is not None
 
 
 def test_slices_and_walks_keep_them():

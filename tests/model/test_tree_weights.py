@@ -1,7 +1,6 @@
 """Models whose trees have weights: margins in fixed point, slices, files and contributions."""
 
 import json
-import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -107,17 +106,6 @@ def test_xgboost_reads_weights_and_writes_the_same_bytes(booster, model, raw):
     assert Model.load_model(again.save_raw(raw)).ensemble == Model.load_model(data).ensemble
     theirs = again.predict(DATA, output_margin=True)
     assert np.array_equal(theirs, booster.predict(DATA, output_margin=True))
-
-
-@pytest.mark.parametrize("raw", ["json", "ubj", "gbdt", "gbdt.json"])
-def test_files_keep_weights(model, raw):
-    again = Model.load_model(model.save_raw(raw))
-    assert again.ensemble == model.ensemble
-    assert again.save_raw(raw) == model.save_raw(raw)
-
-
-def test_pickles_keep_weights(model):
-    assert pickle.loads(pickle.dumps(model)).ensemble == model.ensemble
 
 
 def test_other_formats_multiply_weights_into_leaves(model):

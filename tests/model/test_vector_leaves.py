@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import pickle
 from dataclasses import replace
 from functools import cache
 
@@ -62,14 +61,6 @@ def test_xgboost_has_the_same_bytes_and_predictions(kind):
         again = xgboost.Booster(model_file=own.save_raw(raw))
         np.testing.assert_array_equal(again.predict(data, output_margin=True), wanted)
         assert again.save_raw(raw) == own.save_raw(raw)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_files_and_states(kind):
-    own = model(kind)
-    for raw in ("json", "ubj", "gbdt", "gbdt.json"):
-        assert Model.load_model(own.save_raw(raw)).ensemble == own.ensemble
-    assert pickle.loads(pickle.dumps(own)).ensemble == own.ensemble
 
 
 def test_weights_of_trees():
