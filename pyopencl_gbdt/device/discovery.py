@@ -143,6 +143,8 @@ def _remedy(wanted: str, found: Sequence[DeviceInfo]) -> str:
 
 ENVIRONMENT = "PYOPENCL_GBDT_DEVICE"
 
+_NO_CUPY = f"CUDA: CuPy is not installed; {pip_install('cuda12')}"
+
 #: CPU runtimes, best first. A launch with a wait takes 5-7 us on Intel's, 35-50 us on PoCL (2
 #: cores).
 _CPU_ORDER = ("intel", "portable computing language")
@@ -203,7 +205,7 @@ def _opencl_devices() -> tuple[list[DeviceInfo], list[str]]:
 
 def _cuda() -> tuple[list[DeviceInfo], list[str]]:
     if importlib.util.find_spec("cupy") is None:
-        return [], [f"CUDA: CuPy is not installed; {pip_install('cuda12')}"]
+        return [], [_NO_CUPY]
     try:
         from pyopencl_gbdt.device.cuda import device as cuda
 

@@ -36,7 +36,7 @@ def are_computed_again(facts: FitFacts, rows: FitRows) -> bool:
     params = facts.parameters
     others = (
         facts.loss.renews, params.is_ordered, params.linear_tree, params.booster == "dart",
-        params.leaf_estimation_iterations > 1, params.samples_rows, params.limits_rows,
+        params.takes_steps, params.samples_rows, params.limits_rows,
         facts.statistics,
     )  # fmt: skip
     return not any(others)

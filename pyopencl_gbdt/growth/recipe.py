@@ -186,7 +186,7 @@ def choose_recipe(facts: FitFacts, policy: Policy | None = None) -> Recipe:
     leaves: type[LeafValues] = RenewLeaves if facts.loss.renews else LeafValues
     leaves = OrderedLeaves if params.is_ordered else leaves
     leaves = LinearLeaves if params.linear_tree else leaves
-    steps = NewtonLeaves if params.leaf_estimation_iterations > 1 else None
+    steps = NewtonLeaves if params.takes_steps else None
     boosting = DropoutBoosting if params.booster == "dart" else PlainBoosting
     search: type[SplitSearch] | None
     partition: type[Partition] | None

@@ -207,14 +207,14 @@ class RowsAbout:
     ----------
     title : str
         What a row's name begins with.
-    holds : callable
-        Whether a training has the capability.
+    about : str
+        The fact that a training has the capability, as in ``Refusal``.
     parameter : str
         What may be left out in place of the other.
     """
 
     title: str
-    holds: Callable[[FitFacts], bool]
+    about: str
     parameter: str
 
     def __call__(
@@ -228,16 +228,15 @@ class RowsAbout:
         """Return a row, whose way out is to change something, or to do without the capability."""
         return Refusal(
             f"{self.title} {name}",
-            lambda facts: self.holds(facts) and when(facts),
+            when,
             said,
             f"{way_out}, or leave out {self.parameter}",
             error,
+            self.about,
         )
 
 
-def _drawn_rows(
-    name: str, shown: str, draws: Callable[[FitFacts], bool]
-) -> list[Refusal[FitFacts]]:
+def _drawn_rows(name: str, shown: str, draws: str) -> list[Refusal[FitFacts]]:
     """Return the rows of a parameter that leaves splits to chance."""
     row = RowsAbout(f"`{name}`", draws, name)
     return [
@@ -263,11 +262,11 @@ def _drawn_rows(
 
 
 OF_DRAWS: tuple[Refusal[FitFacts], ...] = (
-    *_drawn_rows("extra_trees", "extra_trees=True", lambda f: f.parameters.extra_trees),
+    *_drawn_rows("extra_trees", "extra_trees=True", "parameters.extra_trees"),
     *_drawn_rows(
         "random_strength",
         "random_strength={random_strength!r}",
-        lambda f: f.parameters.random_strength > 0,
+        "parameters.random_strength",
     ),
 )
 
@@ -275,10 +274,10 @@ OF_DRAWS: tuple[Refusal[FitFacts], ...] = (
 _SMOOTH = "for path_smooth={path_smooth!r}"
 
 
-_smoothing_row = RowsAbout("`path_smooth`", lambda f: f.parameters.smooths, "path_smooth")
+_smoothing_row = RowsAbout("`path_smooth`", "parameters.smooths", "path_smooth")
 
 OF_SMOOTHING: tuple[Refusal[FitFacts], ...] = (
-    *_drawn_rows("path_smooth", "path_smooth={path_smooth!r}", lambda f: f.parameters.smooths),
+    *_drawn_rows("path_smooth", "path_smooth={path_smooth!r}", "parameters.smooths"),
     _smoothing_row(
         'with `grow_policy="symmetric"`',
         lambda f: f.parameters.symmetric_trees,
@@ -311,19 +310,17 @@ OF_SMOOTHING: tuple[Refusal[FitFacts], ...] = (
     ),
     _smoothing_row(
         "with several Newton steps",
-        lambda f: f.parameters.leaf_estimation_iterations > 1,
+        lambda f: f.parameters.takes_steps,
         f"leaf_estimation_iterations={{leaf_estimation_iterations}}: expected 1 {_SMOOTH}",
         "leave out leaf_estimation_iterations",
     ),
 )
 
 
-_forced_row = RowsAbout(
-    "`forced_splits`", lambda f: bool(f.parameters.forced_splits), "forced_splits"
-)
+_forced_row = RowsAbout("`forced_splits`", "parameters.forced_splits", "forced_splits")
 
 OF_FORCED: tuple[Refusal[FitFacts], ...] = (
-    *_drawn_rows("forced_splits", "forced_splits", lambda f: bool(f.parameters.forced_splits)),
+    *_drawn_rows("forced_splits", "forced_splits", "parameters.forced_splits"),
     _forced_row(
         'with `grow_policy="symmetric"`',
         lambda f: f.parameters.symmetric_trees,

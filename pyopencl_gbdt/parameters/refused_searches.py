@@ -20,7 +20,7 @@ _LINEAR = "for linear_tree=True"
 _PAGES = {"hist": ("tiled",), "exact": ("auto",)}
 
 
-_row = RowsAbout('`multi_strategy="multi_output_tree"`', lambda f: f.has_vectors, "multi_strategy")
+_row = RowsAbout('`multi_strategy="multi_output_tree"`', "has_vectors", "multi_strategy")
 
 OF_VECTORS: tuple[Refusal[FitFacts], ...] = (
     _row(
@@ -38,18 +38,20 @@ OF_VECTORS: tuple[Refusal[FitFacts], ...] = (
     ),
     Refusal(
         "A loss with `split_grad` without leaves that are vectors",
-        lambda f: f.loss.n_split > 0 and not f.has_vectors,
+        lambda f: not f.has_vectors,
         "multi_strategy={multi_strategy!r}: expected 'multi_output_tree' and several outputs for "
         "an objective whose split_grad returns gradients",
         "give both, or let split_grad return None",
+        about="loss.n_split",
     ),
     Refusal(
         '`sketch` without several outputs and `multi_strategy="multi_output_tree"`',
-        lambda f: f.parameters.sketch > 0 and not f.has_vectors,
+        lambda f: not f.has_vectors,
         "sketch={sketch}: expected 0 without several outputs and "
         "multi_strategy='multi_output_tree'",
         "leave out sketch, or give multi_strategy='multi_output_tree' with several targets or "
         "classes",
+        about="parameters.sketch",
     ),
 )
 
@@ -64,9 +66,10 @@ def _step_row(
     """Return a row about a fit whose leaves take several Newton steps."""
     return Refusal(
         f"`leaf_estimation_iterations` above 1 {name}",
-        lambda facts: facts.parameters.leaf_estimation_iterations > 1 and when(facts),
+        when,
         said,
         way_out + _OR_ONE,
+        about="parameters.takes_steps",
     )
 
 
@@ -94,7 +97,7 @@ OF_STEPS: tuple[Refusal[FitFacts], ...] = (
 )
 
 
-_of_linear = RowsAbout("`linear_tree`", lambda f: f.parameters.linear_tree, "linear_tree")
+_of_linear = RowsAbout("`linear_tree`", "parameters.linear_tree", "linear_tree")
 
 OF_LINEAR: tuple[Refusal[FitFacts], ...] = (
     _of_linear(
@@ -177,7 +180,7 @@ OF_LINEAR: tuple[Refusal[FitFacts], ...] = (
     ),
     _of_linear(
         "with several Newton steps",
-        lambda f: f.parameters.leaf_estimation_iterations > 1,
+        lambda f: f.parameters.takes_steps,
         f"leaf_estimation_iterations={{leaf_estimation_iterations}}: expected 1 {_LINEAR}",
         "leave out leaf_estimation_iterations",
     ),

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
+from operator import attrgetter
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -336,6 +337,9 @@ class Refusal(Generic[Facts]):
         What to do instead.
     error : type
         The class of the error.
+    about : str
+        A fact, such as ``parameters.linear_tree``: the row is about trainings of which it is true.
+        Empty: it is about all.
     """
 
     name: str
@@ -343,6 +347,12 @@ class Refusal(Generic[Facts]):
     message: str
     way_out: str
     error: type[GBDTError] = ParameterError
+    about: str = ""
+
+    def refuses(self, facts: Facts) -> bool:
+        """Tell whether the row refuses a training."""
+        is_about = not self.about or attrgetter(self.about)(facts)
+        return bool(is_about) and self.when(facts)
 
     def text(self, facts: Facts) -> str:
         """Return the error's text for a training."""
@@ -362,7 +372,7 @@ class _Words:
 
 def refusal_of(facts: Facts, rows: Sequence[Refusal[Facts]]) -> Refusal[Facts] | None:
     """Return the first row that refuses a training; None if no row does."""
-    return next((row for row in rows if row.when(facts)), None)
+    return next((row for row in rows if row.refuses(facts)), None)
 
 
 def refuse(facts: Facts, rows: Sequence[Refusal[Facts]]) -> None:

@@ -226,6 +226,11 @@ class ParameterValues:
         return self.min_samples_leaf > 1
 
     @property
+    def takes_steps(self) -> bool:
+        """Whether leaves take several Newton steps."""
+        return self.leaf_estimation_iterations > 1
+
+    @property
     def smooths(self) -> bool:
         """Whether weights of nodes are moved towards those of their parents; 1e-15 as LightGBM."""
         return self.path_smooth > 1e-15
