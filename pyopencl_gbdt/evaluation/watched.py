@@ -24,7 +24,7 @@ from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.rows import FitRows
 from pyopencl_gbdt.growth.boosting import WeightedStart, starting_margins
-from pyopencl_gbdt.growth.update_margins import walked_terms
+from pyopencl_gbdt.growth.finalize import walked_terms
 from pyopencl_gbdt.pages.sources import uploaded
 
 if TYPE_CHECKING:

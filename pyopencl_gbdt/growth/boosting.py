@@ -15,7 +15,7 @@ from pyopencl_gbdt.device.transfers import copy_launch
 from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.rows import FitRows
-from pyopencl_gbdt.growth.update_margins import MarginUpdate
+from pyopencl_gbdt.growth.finalize import MarginUpdate
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.numerics.tree_weights import margins_of
 

@@ -24,8 +24,8 @@ from pyopencl_gbdt.growth.boosting import (
 )
 from pyopencl_gbdt.growth.coded_trees import coded_trees
 from pyopencl_gbdt.growth.drop_schedule import MOST_AHEAD, DropsAhead, DropSchedule, Turn
+from pyopencl_gbdt.growth.finalize import MarginUpdate
 from pyopencl_gbdt.growth.kept_trees import FollowedWeighted, KeptTrees, WeightedTrees
-from pyopencl_gbdt.growth.update_margins import MarginUpdate
 
 F32 = npt.NDArray[np.float32]
 #: Nodes on the longest path of a model that is continued, where its trees are not known yet.

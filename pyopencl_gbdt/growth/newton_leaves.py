@@ -27,9 +27,8 @@ from pyopencl_gbdt.fit.page_schedule import CODES
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.gradients.gradients import EXPONENTS
 from pyopencl_gbdt.gradients.sources import GradientSource
-from pyopencl_gbdt.growth.finalize import LeafValues
+from pyopencl_gbdt.growth.finalize import LeafValues, find_leaves, way_to_leaves
 from pyopencl_gbdt.growth.leaves_by_next_order import LeavesByNextOrder
-from pyopencl_gbdt.growth.update_margins import find_leaves, way_to_leaves
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.parameters.values import ParameterValues
 

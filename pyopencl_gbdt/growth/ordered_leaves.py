@@ -29,8 +29,7 @@ from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.gradients.by_row import Softmax
 from pyopencl_gbdt.gradients.gradients import EXPONENTS
 from pyopencl_gbdt.gradients.sources import GradientSource
-from pyopencl_gbdt.growth.finalize import LeafValues
-from pyopencl_gbdt.growth.update_margins import find_leaves
+from pyopencl_gbdt.growth.finalize import LeafValues, find_leaves
 from pyopencl_gbdt.numerics.random_numbers import PrefixModels, n_entries, n_models
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.parameters.parameters import Parameters

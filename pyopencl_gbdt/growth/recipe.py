@@ -18,7 +18,7 @@ from pyopencl_gbdt.growth.column_search import ColumnSearch, PartitionOfRows
 from pyopencl_gbdt.growth.columns import PartitionByColumns, UpdateMarginsByNode
 from pyopencl_gbdt.growth.dropout import DropoutBoosting
 from pyopencl_gbdt.growth.exact import ApproximateSearch, ExactSearch
-from pyopencl_gbdt.growth.finalize import LeafValues
+from pyopencl_gbdt.growth.finalize import LeafValues, MarginUpdate, UpdateMargins
 from pyopencl_gbdt.growth.joint_columns import joins_blocks, may_join
 from pyopencl_gbdt.growth.leaves_by_next_order import LeavesByNextOrder, walks_leaves
 from pyopencl_gbdt.growth.linear_leaves import LinearLeaves
@@ -38,7 +38,6 @@ from pyopencl_gbdt.growth.sketched_leaves import SketchedLeaves
 from pyopencl_gbdt.growth.split import GatheredSearch, HistogramSearch, SplitSearch
 from pyopencl_gbdt.growth.symmetric import SymmetricSearch
 from pyopencl_gbdt.growth.symmetric_sets import LevelBorders
-from pyopencl_gbdt.growth.update_margins import MarginUpdate, UpdateMargins
 from pyopencl_gbdt.growth.vector_split import VectorSearch
 from pyopencl_gbdt.growth.whole_best_first import WholeBestFirst
 from pyopencl_gbdt.growth.whole_symmetric import WholeSymmetric

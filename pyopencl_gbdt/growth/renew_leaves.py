@@ -16,8 +16,7 @@ from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.fit.page import FitPage, PerRow, RowPart
 from pyopencl_gbdt.fit.page_schedule import CODES
 from pyopencl_gbdt.fit.parts import FitParts
-from pyopencl_gbdt.growth.finalize import LeafValues
-from pyopencl_gbdt.growth.update_margins import find_leaves, way_to_leaves
+from pyopencl_gbdt.growth.finalize import LeafValues, find_leaves, way_to_leaves
 from pyopencl_gbdt.numerics.quantiles import fraction_of
 from pyopencl_gbdt.numerics.weights import whole
 from pyopencl_gbdt.objectives import Objective

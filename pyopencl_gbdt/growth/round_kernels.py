@@ -20,7 +20,7 @@ from pyopencl_gbdt.gradients.sketch import Sketch, SplitGradients, searched_part
 from pyopencl_gbdt.gradients.sources import source_of
 from pyopencl_gbdt.growth.boosting import FollowingRows, PlainBoosting
 from pyopencl_gbdt.growth.category_sets import FinishedSets
-from pyopencl_gbdt.growth.finalize import Finalize, LeafValues
+from pyopencl_gbdt.growth.finalize import Finalize, LeafValues, MarginUpdate
 from pyopencl_gbdt.growth.forced_splits import ForcedSplits
 from pyopencl_gbdt.growth.level import Level
 from pyopencl_gbdt.growth.partition import Partition
@@ -28,7 +28,6 @@ from pyopencl_gbdt.growth.policy import Policy
 from pyopencl_gbdt.growth.recipe import choose_recipe
 from pyopencl_gbdt.growth.sketched_leaves import LaterLeaves, SketchedLeaves
 from pyopencl_gbdt.growth.split import SplitSearch
-from pyopencl_gbdt.growth.update_margins import MarginUpdate
 from pyopencl_gbdt.objectives import Objective
 
 #: Steps that are enqueued before the host asks again whether a leaf splits. On an H200 a step

@@ -5,8 +5,7 @@ import pytest
 
 from pyopencl_gbdt.dtypes import NO_NODE
 from pyopencl_gbdt.fit.nodes import Batch
-from pyopencl_gbdt.growth.finalize import Finalize
-from pyopencl_gbdt.growth.update_margins import UpdateMargins
+from pyopencl_gbdt.growth.finalize import Finalize, UpdateMargins
 from pyopencl_gbdt.primitives.checks import run
 from tests.compare import assert_same_bits
 from tests.reference.gradients import Scale
