@@ -37,6 +37,9 @@ class FitFeatures:
     limits : Constraints
     sampled : bool
         Whether trees, levels or nodes draw some of the features.
+    most_at_steps : tuple of int
+        How many features, of the first places, a step's nodes or nodes below may split on; none:
+        all. Places are in another order than features then.
     exclusive : sequence of sequences of int
         Groups of exclusive features, as far as they are known, see ``pages/joint_columns.py``.
     """
@@ -47,7 +50,12 @@ class FitFeatures:
     n_ordered: int = 0
     limits: Constraints = field(default_factory=Constraints)
     sampled: bool = False
+    most_at_steps: tuple[int, ...] = ()
     exclusive: Sequence[Sequence[int]] = ()
+
+    def n_at(self, step: int) -> int:
+        """Return of how many features, from the first one on, a step needs histograms."""
+        return self.most_at_steps[step] if self.most_at_steps else self.layout.n_features
 
     @property
     def kind(self) -> str:

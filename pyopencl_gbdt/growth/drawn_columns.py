@@ -27,7 +27,7 @@ from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.rows import FitRows
 from pyopencl_gbdt.fit.ways import gathered_columns, gathers_levels
 from pyopencl_gbdt.growth.feature_mask import MOST_COMPARED, column_weights
-from pyopencl_gbdt.growth.level_columns import LevelColumns
+from pyopencl_gbdt.growth.level_columns import LevelColumns, most_at_steps
 from pyopencl_gbdt.pages.page import AnyPage, Layout, Page
 from pyopencl_gbdt.primitives.packed_codes import BlockOrder, JoinedCodes, PackedCodes
 
@@ -83,7 +83,8 @@ def gathered_parts(parts: FitParts) -> FitParts:
     layout = Layout(
         np.full(n, width, np.uint32), offset, np.zeros(0, np.float32), np.zeros(n, np.uint32)
     )
-    few = replace(features, layout=layout, sampled=not ways.facts.n_drawn)
+    most = most_at_steps(parts) if gathers_levels(ways.facts) else ()
+    few = replace(features, layout=layout, sampled=not ways.facts.n_drawn, most_at_steps=most)
     return parts._replace(rows=replace(rows, features=few, page_list=pages), features=few)
 
 

@@ -196,6 +196,8 @@ def keeps_own_features(team: Team, nodes: Nodes, features: FitFeatures, step: in
     """
     if features.columns is not None or nodes.policy.fills_levels or features.has_categories:
         return False
+    if features.most_at_steps:  # places of features are not in their order
+        return False
     if nodes.params.random_strength > 0 or nodes.params.forced_splits:
         return False
     n_new = nodes.level_capacity(step) // (2 if step else 1)
@@ -378,6 +380,9 @@ class Histogram:
 
     def _page(self, depth: int, page: FitPage, more: dict[str, Any]) -> list[Launch]:
         codes: Any = page.codes if self.joint is None else self.joint.codes  # of the kernel's kind
+        more = (
+            {**more, "n_first": self.features.n_at(depth)} if self.features.most_at_steps else more
+        )
         return self.kernel.level(
             codes,
             groups=min(self.groups, self._most_tasks(depth)),

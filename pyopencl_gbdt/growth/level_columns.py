@@ -1,10 +1,13 @@
 """The features that the levels of each tree draw, listed.
 
     level 0: 1    level 1: 5    level 2: 1 4
-    drawn    0 1 4 5                            one more, where all levels might draw four
+    drawn    1 4 5 0                            one more, where all levels might draw four
+    level 0  1 4 5 0    level 1: 1 4 5    level 2: 1 4        of which histograms are built
 
 A tree gathers the codes of these, as it does of columns that it draws itself. They are known before
-it grows. What a level or node does not draw is masked.
+it grows. Those that the last level draws come first, then those of the level before it, and so on:
+what a level and all below it draw has the first places. What a level or node does not draw is
+masked.
 """
 
 from __future__ import annotations
@@ -19,10 +22,18 @@ from pyopencl_gbdt.growth.feature_mask import FeatureMask
 from pyopencl_gbdt.growth.planned_levels import PlannedLevels
 
 
-class LevelColumns:
-    """Fills ``drawn_columns``: for each tree the features that its levels draw, ascending.
+def most_at_steps(parts: FitParts) -> tuple[int, ...]:
+    """Return how many columns each level and those below it draw at most."""
+    _, _, nodes, features, ways = parts
+    _, of_level, _ = nodes.params.column_counts(features.layout.n_features)
+    n, n_drawn = nodes.n_levels, gathered_columns(ways.facts)
+    return tuple(min(n_drawn, (n - level) * of_level) for level in range(n))
 
-    Others, the first ones, are among them, up to as many as the levels draw at most.
+
+class LevelColumns:
+    """Fills ``drawn_columns``: for each tree the features that its levels draw.
+
+    Others, the first ones, are behind them, up to as many as the levels draw at most.
     """
 
     def __init__(self, parts: FitParts) -> None:

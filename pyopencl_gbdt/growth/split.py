@@ -71,6 +71,7 @@ def candidates_of(parts: FitParts, step: int) -> Candidates:
     n_features = features.layout.n_features
     many = n_features * -(-nodes.level_capacity(step) // wg_size) > FEW_CANDIDATES
     many |= nodes.params.random_strength > 0  # `best` compares scores with noise
+    many |= bool(features.most_at_steps)  # and candidates in another order than that of features
     return Candidates(many or keeps_own_features(rows.team, nodes, features, step), n_features)
 
 
@@ -104,7 +105,8 @@ class Split:
         """The program that compares many candidates; few are compared where nodes split."""
         ways = self.ways
         noisy = self.nodes.params.random_strength > 0
-        return ways.build_kernel("plan", template="best", noisy=noisy)
+        template = "best_of_places" if self.features.most_at_steps else "best"
+        return ways.build_kernel("plan", template=template, noisy=noisy)
 
     def _build(self, variant: Variant) -> Program:
         nodes, features, ways = self.nodes, self.features, self.ways
@@ -183,11 +185,17 @@ class Split:
         if not found.compared:
             return launches
         ranks = ("noisy_ranks",) if self.nodes.params.random_strength > 0 else ()
-        best = self.best.bind(
-            "best", capacity, depth=depth, n_features=n_features,
-            first_feature=features.start, end_feature=features.stop,
-            **arena.arguments("levels", "candidates", "chosen", *ranks),
-        )  # fmt: skip
+        arrays = arena.arguments("levels", "candidates", "chosen", *ranks)
+        if self.features.most_at_steps:
+            best = self.best.bind(
+                "best_of_places", capacity, depth=depth, n_places=n_features,
+                first_place=features.start, end_place=features.stop, **arrays,
+            )  # fmt: skip
+        else:
+            best = self.best.bind(
+                "best", capacity, depth=depth, n_features=n_features,
+                first_feature=features.start, end_feature=features.stop, **arrays,
+            )  # fmt: skip
         return [*launches, best]
 
     def _find(self, depth: int, features: range, capacity: int, more: dict[str, Any]) -> Launch:
@@ -257,7 +265,8 @@ class HistogramSearch:
         masks += [] if self.draws is None else self.draws.level(step, batch)
         sums = level_sums(self.parts, step)
         opened = None if self.opened is None else self.opened.arguments(step, batch)
-        found = self.split.level(step, sums.features, self.candidates(step), opened)
+        features = sums.features[: self.parts.features.n_at(step)]
+        found = self.split.level(step, features, self.candidates(step), opened)
         built = self.histogram.level(step, sums, opened)
         if self.opened is not None:  # histograms are of the features that are marked
             first = [] if step else self.opened.begin(batch)

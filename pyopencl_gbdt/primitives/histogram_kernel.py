@@ -195,6 +195,7 @@ class HistogramKernel:
         where = (layout, capacity, order.places(), order.block_codes)
         ranges = block_ranges(*where) if cpu else code_ranges(*where, ranged=ranged)
         self.n_ranges = self._groups_in_x = len(ranges)
+        self._begins = ranges[:, 2]
         self._numbers: dict[str, int | np.uint64 | DeviceArray] = {}
         if copied:
             self._numbers["copy_codes"] = np.uint64(self.page.copy_codes)
@@ -319,7 +320,9 @@ class HistogramKernel:
             self.variant, self.device.caps, self.n_features, self._n_rows, most_codes
         )
 
-    def level(self, page: PackedCodes, *, groups: int, depth: int, **arrays: Any) -> list[Launch]:
+    def level(
+        self, page: PackedCodes, *, groups: int, depth: int, n_first: int = 0, **arrays: Any
+    ) -> list[Launch]:
         """Return the launches that compute histograms of a level's nodes from a page's rows.
 
         Parameters
@@ -330,17 +333,24 @@ class HistogramKernel:
             Work-groups for each range of codes; ``partial`` must have room for them.
         depth : int
             The level's depth. Rows of even levels are listed in ``even_rows``.
+        n_first : int, default 0
+            Of how many features, from the first one on, histograms are needed; 0: of all.
         **arrays
             ``n_rows``, ``first_row`` and the kernel's arrays: ``levels``, ``nodes``,
             ``task_begin``, ``even_rows``, ``odd_rows``, ``quanta``, ``high_words``, ``scale``,
             ``pool`` and ``partial``; templates/primitives/histogram.cl.mako describes each.
         """
+        numbers, in_x = self._numbers, self._groups_in_x
+        if n_first:
+            n_ranges = int(np.searchsorted(self._begins, self.layout.feature_offset[n_first]))
+            in_x = ceil_div(n_ranges, ceil_div(self.n_ranges, in_x))
+            numbers = {**numbers, **({"n_ranges": n_ranges} if "n_ranges" in numbers else {})}
         build = self.program.bind(
             "histogram",
-            (self._groups_in_x, groups),
+            (in_x, groups),
             depth=depth,
             n_codes=self.n_codes,
-            **self._numbers,
+            **numbers,
             place_offset=self.place_offset,
             fullest=self.fullest,
             ranges=self.ranges,

@@ -277,6 +277,7 @@ OF_TREE: Mapping[str, Callable[[TreeFacts], int]] = {
         + trees.searched * trees.n_features * CANDIDATE.itemsize
     ),
     "plan.best": lambda trees: _candidates(trees, 0, trees.n_features + 1),
+    "plan.best_of_places": lambda trees: _candidates(trees, 0, trees.n_features + 1),
     "plan.decide": lambda trees: (  # read, written, and children
         2 * (trees.searched + trees.splits) * _RECORD + _candidates(trees, trees.n_features, 1)
     ),

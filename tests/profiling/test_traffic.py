@@ -188,6 +188,7 @@ ATOMICS = {
     "split.find": 7 * HISTOGRAM + 5 * 2 * CANDIDATE.itemsize,
     # b, C, D, e; those of A are few
     "plan.best": 4 * (2 + 1) * CANDIDATE.itemsize,
+    "plan.best_of_places": 4 * (2 + 1) * CANDIDATE.itemsize,
     # five nodes in and out, six children; two candidates of A, one of each of the others
     "plan.decide": (10 + 6) * RECORD + 6 * CANDIDATE.itemsize,
     # A, b, C, D, e: a word of bits each

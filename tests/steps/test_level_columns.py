@@ -91,8 +91,8 @@ def test_the_list_is_that_of_the_twin(monkeypatch, device, n_features):
     assert drawn.shape == (3, 3 * int(0.08 * int(0.9 * n_features)))
     params = Parameters.from_dict(draws)
     for tree, found in enumerate(drawn):
-        mask = level_columns.gathered(params, n_features, weights, (1, tree), drawn.shape[1])
-        np.testing.assert_array_equal(found, np.flatnonzero(mask))
+        twin = level_columns.gathered(params, n_features, weights, (1, tree), drawn.shape[1])
+        np.testing.assert_array_equal(found, twin)
 
 
 def of_levels(percent):
