@@ -380,9 +380,10 @@ class Histogram:
 
     def _page(self, depth: int, page: FitPage, more: dict[str, Any]) -> list[Launch]:
         codes: Any = page.codes if self.joint is None else self.joint.codes  # of the kernel's kind
-        more = (
-            {**more, "n_first": self.features.n_at(depth)} if self.features.most_at_steps else more
-        )
+        of_rows = page.part.arguments("even_rows", "odd_rows", "quanta", "scale", "pool", "partial")
+        arrays: dict[str, Any] = {**page.arguments("levels", "nodes"), **of_rows}
+        if self.features.most_at_steps:
+            arrays["n_first"] = self.features.n_at(depth)
         return self.kernel.level(
             codes,
             groups=min(self.groups, self._most_tasks(depth)),
@@ -392,6 +393,5 @@ class Histogram:
             task_begin=page["hist_task_begin"],
             high_words=page.part["high"],
             **more,
-            **page.arguments("levels", "nodes"),
-            **page.part.arguments("even_rows", "odd_rows", "quanta", "scale", "pool", "partial"),
+            **arrays,
         )

@@ -18,7 +18,7 @@ from pyopencl_gbdt.device.switches import JOINT_CODES, asked
 from pyopencl_gbdt.dtypes import BLOCK_BYTES
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.fit.parts import FitParts
-from pyopencl_gbdt.fit.ways import gathers_columns, variant_of
+from pyopencl_gbdt.fit.ways import gathers_columns, joint_codes_pay, variant_of
 from pyopencl_gbdt.pages.joint_columns import MOST_CELLS, JointColumns, exclusive_columns
 from pyopencl_gbdt.pages.page import AnyPage, Layout, Page
 from pyopencl_gbdt.parameters.facts import FitFacts
@@ -60,21 +60,11 @@ def joins_blocks(facts: FitFacts) -> bool:
     ParameterError
         If joint codes were asked for, and the fit cannot have them.
     """
-    if asked(JOINT_CODES) == "auto" and not _pays(facts):
+    if asked(JOINT_CODES) == "auto" and not joint_codes_pay(facts):
         return False
     if asked(JOINT_CODES) == "alone" and gathers_columns(facts):  # by column
         return False
     return _decided(facts, why_no_blocks)
-
-
-def _pays(facts: FitFacts) -> bool:
-    """Whether joint codes are few enough, and leaves have rows enough, for histograms by them."""
-    pages, caps, n_rows = facts.pages, facts.device, facts.n_rows
-    if caps is None or not pages.n_joined:
-        return False
-    limits = variant_of("joint_blocks", facts, caps).params
-    few = 100 * pages.n_joined <= limits["percent"] * pages.n_features
-    return few and n_rows >= limits["rows"] * facts.parameters.most_leaves(n_rows)
 
 
 def _decided(facts: FitFacts, why_not: Callable[[FitFacts], str]) -> bool:

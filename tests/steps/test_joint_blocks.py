@@ -168,8 +168,8 @@ FACTS = {"n_rows": 700_000, "most_codes": 5, "n_features": 2000, "n_joined": 667
         ({}, {"max_depth": 0, "max_leaves": 1024}, True), ({"n_rows": 1}, {}, False),
         ({"n_joined": 1000}, {}, True), ({"n_joined": 1001}, {}, False),
         ({"warp_words": False}, {}, False), ({"kind": "streamed"}, {}, False),
-        ({"masks_columns": True}, {"colsample_bytree": 0.5}, False),
-        ({"masks_columns": True}, {"colsample_bytree": 0.6}, True),
+        ({"masks_columns": True}, {"colsample_bytree": 0.16}, False),
+        ({"masks_columns": True}, {"colsample_bytree": 0.17}, True),
     ],
 )  # fmt: skip
 def test_histograms_join_codes_where_that_pays(other, params, joins):

@@ -36,6 +36,7 @@ CASES = {
         Dataset(FEW, Y),
         {**LEVELS, "interaction_constraints": [[*range(40)], [*range(30, FEATURES)]]},
     ),
+    "ties": (Dataset(np.tile(FEW[:, :10], 7), Y), {"colsample_bylevel": 0.2}),
     "wide_codes": (Dataset(X, Y), {**LEVELS, "max_bin": 400, "monotone_constraints": "(1,0,-1)"}),
     "forest": (
         Dataset(FEW, Y), {"colsample_bylevel": 0.06, "num_parallel_tree": 4, "subsample": 0.5}
@@ -43,9 +44,7 @@ CASES = {
     "noise": (Dataset(X, Y), {**LEVELS, "random_strength": 1}),
     "random_borders": (Dataset(X, Y), {**LEVELS, "extra_trees": True, "max_leaves": 9}),
 }  # fmt: skip
-THOROUGH = {
-    "test_the_model_is_that_of_masks": lambda kernels, case: case not in ("all", "wide_codes")
-}
+THOROUGH = {"test_the_model_is_that_of_masks": lambda kernels, case: case not in ("all", "ties")}
 #: Kernels of the device, and those of GPUs.
 KERNELS = ["", "gpu"]
 

@@ -5,6 +5,7 @@ import pytest
 
 from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.device import open_device
+from pyopencl_gbdt.device.switches import LEVEL_COLUMNS
 from pyopencl_gbdt.growth import open_columns, recipe
 from pyopencl_gbdt.model import to_json, to_xgboost_json
 from pyopencl_gbdt.objectives import get_objective
@@ -55,6 +56,7 @@ THOROUGH = {
 
 @pytest.fixture(autouse=True)
 def _by_steps(monkeypatch):
+    monkeypatch.setenv(LEVEL_COLUMNS, "off")  # or trees gather these columns
     monkeypatch.setattr(recipe, "MOST_WHOLE_ROWS", 0)
     monkeypatch.setattr(recipe, "MOST_BEST_FIRST_ROWS", 0)
     monkeypatch.setattr(recipe, "MOST_ROWS_A_LEAF", 0)

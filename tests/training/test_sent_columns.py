@@ -5,7 +5,7 @@ import pytest
 
 from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.device import open_device
-from pyopencl_gbdt.device.switches import SENT_COLUMNS
+from pyopencl_gbdt.device.switches import LEVEL_COLUMNS, SENT_COLUMNS
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.fit import page_schedule
 from pyopencl_gbdt.fit.column_stream import ColumnStream, places_of, runs_of
@@ -32,6 +32,7 @@ WAYS = {
     "classes": (CLASSES, np.digitize(SIGNAL, [-3, 0, 3])),  # some draw the same columns
     "rows": ({"subsample": 0.5, "max_bin": 256}, SIGNAL),
     "nodes": ({"colsample_bytree": 0.3, "colsample_bylevel": 0.7, "colsample_bynode": 0.7}, SIGNAL),
+    "drawn_levels": ({"colsample_bytree": 0.8, "colsample_bylevel": 0.1}, SIGNAL),
     "quantiles": ({"objective": "reg:absoluteerror"}, SIGNAL),
     "outliers": ({}, SIGNAL * np.where(np.arange(N) % 100, 1, 1e6).astype(np.float32)),
 }
@@ -39,7 +40,7 @@ WAYS = {
 KERNELS = ["", "gpu"]
 THOROUGH = {
     "test_models_are_those_of_resident_codes": lambda kernels, way: (
-        way in {"leaves", "nodes", "quantiles"} and kernels == ""
+        way in {"leaves", "nodes", "quantiles", "drawn_levels"} and kernels == ""
     )
 }
 
@@ -77,6 +78,7 @@ def streamed(monkeypatch, params, data, n_slots=2):
 @pytest.mark.parametrize("kernels", KERNELS, indirect=True)
 def test_models_are_those_of_resident_codes(monkeypatch, way):
     params, label = WAYS[way]
+    monkeypatch.setenv(LEVEL_COLUMNS, "on")
     whole = to_json(train({**PARAMS, **params}, rows(label)).ensemble)
     for word in ("on", "together", "off"):
         monkeypatch.setenv(SENT_COLUMNS, word)

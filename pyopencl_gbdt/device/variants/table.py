@@ -228,17 +228,21 @@ _ENTRIES = (
         "gather_columns",
         _on_cpu(
             "sequential",
-            {"wg_size": 1, "rows": 1, "percent": 75, "levels": 0},
+            {"wg_size": 1, "rows": 1, "percent": 75, "levels": 60},
             "PoCL, 2 cores, 200 k x 100, processor ms a round gathered and masked: depth 6, 10 % "
             "drawn 10.5 and 67, 50 % 50 and 85, 80 % 72 and 80; depth 2, 50 % 21 and 33, 80 % 35 "
-            "and 33",
+            "and 33; columns of levels gathered and left open, levels draw 5 %, depth 6 18 and 29, "
+            "10 %, depth 4 27 and 32, depth 6 40 to 54 and 46 to 50, 20 %, depth 4 44 and 42; 50 k "
+            "x 300 16 and 35, 15 and 34, 30 and 53, 32 and 57",
         ),
         _on_gpu(
             "by_blocks",
-            {"wg_size": 256, "rows": 8, "percent": 50, "levels": 0},
+            {"wg_size": 256, "rows": 8, "percent": 50, "levels": 50},
             "H200, 700 k x 2000 of 5 values, 10 % drawn, ms a round gathered and masked: depth 5 "
             "1.07 and 5.35, CUDA 0.84 and 4.25; depth 10 2.34 and 14.0, CUDA 2.47 and 12.9; depth "
-            "5, 50 % drawn 4.72 and 5.77, CUDA 2.93 and 4.31; 75 % 5.91 and 5.18, CUDA 4.18, 4.48",
+            "5, 50 % drawn 4.72 and 5.77, CUDA 2.93 and 4.31; 75 % 5.91 and 5.18, CUDA 4.18, 4.48; "
+            "of 200 values, levels draw 5 %, depth 4 1.23 and 2.39, CUDA 1.05 and 2.20; depth 6 "
+            "2.20 and 3.61, CUDA 1.85 and 3.15; 10 %, depth 5 2.93 and 3.01, CUDA 2.27 and 2.72",
         ),
         _variant(
             "masked",
