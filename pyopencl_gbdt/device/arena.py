@@ -164,6 +164,8 @@ class Arena:
         What others will allocate later: it has to fit beside the plan.
     arrays : dict of str to DeviceArray
         The planned arrays; they have no memory before ``allocate``.
+    advice : list of str
+        What those who ask for arrays say to change where these do not fit: "lower max_bin".
     """
 
     def __init__(self, device: Device, beside: MemoryPlan | None = None) -> None:
@@ -173,6 +175,7 @@ class Arena:
 
     def _begin(self) -> None:
         self.plan = MemoryPlan()
+        self.advice: list[str] = []
         self._contents: dict[str, Contents] = {}
         self._has_memory = False
 

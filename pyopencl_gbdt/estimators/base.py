@@ -363,7 +363,7 @@ class Base(FittedModel, Parametrised, XGBoostMethods, Trained):
         ensemble.attributes.pop(SAVED_BY, None)
         self._take(model, ensemble.feature_names)
         self._refitted = False
-        self.booster = "gbtree" if ensemble.tree_weights is None else "dart"
+        self.booster = ensemble.booster
         return self
 
 

@@ -34,7 +34,7 @@ from pyopencl_gbdt.evaluation.watched import (
     is_read_anew,
     prefix_of,
 )
-from pyopencl_gbdt.growth.kept_trees import of_followed_rows
+from pyopencl_gbdt.growth.boosting import of_followed_rows
 from pyopencl_gbdt.metrics import DatasetMetric, Metric, takes_queries
 from pyopencl_gbdt.metrics.rows import F32, N_WORDS, EvaluatedRows
 from pyopencl_gbdt.objectives import Objective

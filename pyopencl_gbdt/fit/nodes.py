@@ -209,7 +209,7 @@ class Nodes:
         most = self.forest_bytes // (self.max_nodes * fields * 4 + sets)
         batches = len(self.batches)  # those of a round are read together
         rounds = self.params.n_estimators
-        if self.params.booster == "dart":  # the host checks the sums of trees as it reads them
+        if self.params.weighs_trees:  # the host checks the sums of trees as it reads them
             rounds = min(rounds, CHECKED_ROUNDS)
         return max(batches, min(most, rounds * batches))
 

@@ -197,8 +197,7 @@ def check(parts: FitParts) -> None:
     also = "; or leave out an evaluation set, or metrics" if parts.arena.beside.arrays else ""
     if parts.nodes.params.is_ordered:
         also += "; or lower permutation_count, or leave out boosting_type='ordered'"
-    if parts.nodes.params.booster == "dart":
-        also += "; or lower n_estimators, as booster='dart' keeps all trees on the device"
+    also += "".join(f"; or {one}" for one in parts.arena.advice)
     less = f"{smaller_trees(parts.nodes.params)}, or use fewer rows or features"
     parts.arena.check(less + also)
 

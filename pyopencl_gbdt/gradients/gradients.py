@@ -35,7 +35,7 @@ def are_computed_again(facts: FitFacts, rows: FitRows) -> bool:
         return False
     params = facts.parameters
     others = (
-        facts.loss.renews, params.is_ordered, params.linear_tree, params.booster == "dart",
+        facts.loss.renews, params.is_ordered, params.linear_tree, params.weighs_trees,
         params.takes_steps, params.samples_rows, params.limits_rows,
         facts.statistics,
     )  # fmt: skip

@@ -9,9 +9,10 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.device import DeviceArray
+from pyopencl_gbdt.device import Device, DeviceArray
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.device.transfers import copy_launch
+from pyopencl_gbdt.dtypes import SUM, VALUE
 from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.rows import FitRows
@@ -108,6 +109,17 @@ class FollowingRows(Protocol):
         sets : DeviceArray of uint32 or None
             Those of the nodes' splits, if any are by sets of codes.
         """
+
+
+def of_followed_rows(
+    device: Device, shape: tuple[int, ...]
+) -> tuple[DeviceArray, DeviceArray, DeviceArray]:
+    """Return arrays of rows whose trees have weights: base margins, sums of trees, leaf values."""
+    return (
+        device.empty(shape, VALUE, "margins before the trees"),
+        device.empty(shape, SUM, "sums of trees"),
+        device.empty(shape[-1], VALUE, "values of leaves"),
+    )
 
 
 class Boosting(Protocol):

@@ -59,6 +59,7 @@ class DropoutBoosting:
         self.rows.array_of_rows("tree_sums", shape, SUM)
         n_rounds = max(1, nodes.params.n_estimators)
         n_nodes = n_rounds * len(nodes.batches) * nodes.max_nodes
+        arena.advice.append("lower n_estimators, as booster='dart' keeps all trees on the device")
         arena.array("kept_walk", n_nodes, WALK)
         arena.array("kept_steps", n_nodes, STEP)
         arena.array("kept_roots", n_rounds * nodes.round_trees, np.uint32)

@@ -188,7 +188,7 @@ class GrownTrees:
         counts = levels["first"][:, -1].astype(np.int64) + levels["count"][:, -1]
         if self._digest is not None:
             self._add_to_digest(self._digest, nodes, counts, sets, terms)
-        if self._parts.nodes.params.booster == "dart":
+        if self._parts.nodes.params.weighs_trees:
             leaves = _there(nodes, counts) & (nodes["left"] == NO_NODE)
             own = _largest_leaves(nodes, leaves, levels["count"][:, 0].astype(np.int64))
             self.largest = np.append(self.largest, own)

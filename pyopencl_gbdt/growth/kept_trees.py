@@ -9,9 +9,8 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.device import Device, DeviceArray
 from pyopencl_gbdt.device.program import Action, Program
-from pyopencl_gbdt.dtypes import SUM, VALUE
 from pyopencl_gbdt.fit.parts import FitParts
-from pyopencl_gbdt.growth.boosting import FollowingRows, starting_sums
+from pyopencl_gbdt.growth.boosting import FollowingRows, of_followed_rows, starting_sums
 from pyopencl_gbdt.growth.coded_trees import CodedTrees
 
 F32 = npt.NDArray[np.float32]
@@ -26,17 +25,6 @@ class WeightedTrees(NamedTuple):
     outputs: npt.NDArray[np.int64]
     before: F32
     after: F32
-
-
-def of_followed_rows(
-    device: Device, shape: tuple[int, ...]
-) -> tuple[DeviceArray, DeviceArray, DeviceArray]:
-    """Return new arrays of an evaluation set: base margins, sums of trees, and values of leaves."""
-    return (
-        device.empty(shape, VALUE, "margins before the trees"),
-        device.empty(shape, SUM, "sums of trees"),
-        device.empty(shape[-1], VALUE, "values of leaves"),
-    )
 
 
 class FollowedWeighted:

@@ -186,7 +186,7 @@ def choose_recipe(facts: FitFacts, policy: Policy | None = None) -> Recipe:
     leaves = OrderedLeaves if params.is_ordered else leaves
     leaves = LinearLeaves if params.linear_tree else leaves
     steps = NewtonLeaves if params.takes_steps else None
-    boosting = DropoutBoosting if params.booster == "dart" else PlainBoosting
+    boosting = DropoutBoosting if params.weighs_trees else PlainBoosting
     search: type[SplitSearch] | None
     partition: type[Partition] | None
     sets: tuple[type[RecipePart], ...] = ()

@@ -135,6 +135,11 @@ class Ensemble:
         self.tree_weights = _as_weights(self.tree_weights)
         self.check()
 
+    @property
+    def booster(self) -> str:
+        """The parameter ``booster`` of a training that makes such trees."""
+        return "gbtree" if self.tree_weights is None else "dart"
+
     def __getstate__(self) -> dict[str, Any]:
         """Return the state of a pickle, or of a file of skops: the trees are a few arrays."""
         numbers = [tree.file_numbers for tree in self.trees]

@@ -74,7 +74,10 @@ class ModelSummary:
 
     def _weights(self) -> str:
         weights = self.ensemble.tree_weights
-        return f", weighted by {min(weights):.3g} to {max(weights):.3g} (DART)" if weights else ""
+        if not weights:
+            return ""
+        kind = self.ensemble.booster.upper()
+        return f", weighted by {min(weights):.3g} to {max(weights):.3g} ({kind})"
 
     def _features(self) -> str:
         n_used, n_features = len(self.used), self.ensemble.n_features

@@ -360,7 +360,7 @@ class FitFacts:
     @property
     def stays_resident(self) -> bool:
         """Whether all rows have to stay on the device, because pages cannot take turns."""
-        ordered = self.parameters.is_ordered or self.parameters.booster == "dart"
+        ordered = self.parameters.is_ordered or self.parameters.weighs_trees
         sorts = self.parameters.search != "hist"
         statistics = bool(self.statistics) or self.pages.has_statistics
         others = self.parameters.linear_tree or not self.loss.takes_pages

@@ -182,6 +182,14 @@ class ParameterValues:
         return self.boosting_type == "ordered"
 
     @property
+    def weighs_trees(self) -> bool:
+        """Whether every tree has a weight, which rounds after its own may change.
+
+        Margins are sums in fixed point then, and rows find their leaves of a tree by its codes.
+        """
+        return self.booster == "dart"
+
+    @property
     def samples_rows(self) -> bool:
         """Whether the rows of each tree have factors; 0 leaves a row out."""
         return self.leaves_out_rows or (

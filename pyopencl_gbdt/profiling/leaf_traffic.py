@@ -121,6 +121,8 @@ def _split_rows(trees: TreeFacts, each: int) -> int:
     return int(trees.counts.split_rows[0]) * (ROW_ID + FLOAT + each)
 
 
+#: Functions that read or write each of their arrays whole, once, by program.
+WHOLE = {"dropout": "add_values show"}
 OF_TREE: Mapping[str, Callable[[TreeFacts], int]] = {
     "renew_leaves.find_leaves": _find_leaves,
     "renew_leaves.count_first": _count_first,

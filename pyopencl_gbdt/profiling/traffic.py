@@ -98,6 +98,7 @@ OF_SET_UP: Mapping[str, Callable[[FitParts, bool], int]] = {
 #: place count once too. (Exceptions: `curve_keys` gets the margins of all classes but reads those
 #: of one class. A sort of segments of some lengths gets the other segments too.)
 _WHOLE = {
+    **leaf_traffic.WHOLE,
     "aft": "aft_gradients",
     "auc": "class_shares curve_area curve_keys curve_pairs total_areas",
     "column_bins": "bins count heads",
@@ -106,7 +107,6 @@ _WHOLE = {
     "cox": "cox_exponentials cox_gradients cox_quanta cox_terms",
     "cox_metric": "cox_hazards cox_losses cox_planes total_losses",
     "custom": "check_gradients custom_gradients",
-    "dropout": "add_values show",
     "gradients": (
         "draw_partners lambdas rank_documents scale_lambdas softmax sum_losses sum_precisions "
         "update_bias"

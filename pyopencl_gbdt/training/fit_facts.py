@@ -129,7 +129,7 @@ def _model(params: Parameters, objective: Objective, before: Ensemble) -> ModelF
         has_trees=bool(before.trees),
         has_weights=before.tree_weights is not None,
         is_linear=before.leaves is LINEAR,
-        splits_apart=params.booster == "dart" and not _is_alike(before),
+        splits_apart=params.weighs_trees and not _is_alike(before),
     )
 
 
@@ -224,7 +224,7 @@ def resolved(params: Parameters, data: Dataset, n_outputs: int) -> Parameters:
         return params if sparse is None else replace(params, page="tiled")
     of_bins = params.draws_splits or params.smooths or bool(params.forced_splits)
     of_bins = of_bins or params.has_vectors(n_outputs)
-    if (params.booster == "dart" or of_bins) and sparse is not None:
+    if (params.weighs_trees or of_bins) and sparse is not None:
         of_codes = params.page == "auto" and params.search == "hist"
         return replace(params, page="tiled") if of_codes else params
     return params if sparse is None else of_sparse(params, data.n_features, sparse.density)

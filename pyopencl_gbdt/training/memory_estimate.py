@@ -192,7 +192,7 @@ def _built(
     share = _share(paper, params, facts, data, part)
     watched = facts.evaluation_set(*evaluated, data.n_features)
     evals = [(watched, "evaluation")] if watched.n_rows else []
-    beside = plan_evaluation(paper, objective, {}, evals, data, weighted=params.booster == "dart")
+    beside = plan_evaluation(paper, objective, {}, evals, data, weighted=params.weighs_trees)
     fit = Fit(paper, params, objective, data, 0.0, beside=beside, share=share, replaced=made)
     for rows, _ in evals:
         fit.watch(EvaluationSet.of(fit.parts.rows, rows.sparse or rows.values, 0.0))

@@ -114,7 +114,7 @@ class OpenFit:
     @property
     def n_dropped(self) -> list[int]:
         """The number of trees that each round of this fit has dropped; 0 but for DART."""
-        return self._task.n_dropped
+        return self._task.fit.kernels.boosting.n_dropped
 
     def model(self) -> Model:
         """Return the model of all rounds so far; waits for the device. The fit can go on.
@@ -191,7 +191,7 @@ def open_fit(
     n_rounds = check_rounds(n_rounds)
     params = given_instead(params, n_estimators=n_rounds)
     task = prepare(params, data, evals, eval_metric, model, custom_metric)
-    if task.params.booster != "dart":  # which finds dropped trees by the number of the round
+    if not task.params.weighs_trees:  # else the number of a round says which trees it drops
         task = replace(task, first_round=first_round)
     try:
         with opened_fit(task) as fit, contextlib.closing(OpenFit(fit)) as opened:

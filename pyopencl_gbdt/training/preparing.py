@@ -234,7 +234,7 @@ def prepare(
         later = is_part or sums_labels_on_device(objective, data)
         if p.base_score is not None or not later:
             start = StartingPoint(*_starting_score(p, objective, data, n_outputs))
-        if p.booster == "dart" and not is_part:
+        if p.weighs_trees and not is_part:
             check_labels(p.objective, data, None if start is None else start.base_margin)
     else:
         start = continued(ensemble, data)

@@ -160,7 +160,7 @@ class RunningTask:
 
     @property
     def _is_weighted(self) -> bool:
-        return self.task.params.booster == "dart"
+        return self.task.params.weighs_trees
 
     def _first_margins(self) -> Start | LateStart:
         """Return the margins of the training rows; late ones if rounds have features of theirs."""
@@ -198,11 +198,6 @@ class RunningTask:
     def n_rounds(self) -> int:
         """Number of rounds so far, including those of the starting point."""
         return self.start.n_rounds + len(self.fit.rates)
-
-    @property
-    def n_dropped(self) -> list[int]:
-        """The number of trees that each round of this fit has dropped."""
-        return self.fit.kernels.boosting.n_dropped
 
     @property
     def learning_rate(self) -> float:
