@@ -8,6 +8,7 @@ from pyopencl_gbdt import Dataset
 from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.growth import drop_schedule, dropout
 from pyopencl_gbdt.growth.drop_schedule import DropsAhead, DropSchedule
+from pyopencl_gbdt.numerics.tree_weights import in_units
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.training.fit import Fit
@@ -104,3 +105,25 @@ def test_few_rounds_copy_lists_to_the_device():
         for _ in range(60):
             fit.update()
         assert device.n_copies - before < 20
+
+
+def test_the_kernel_rounds_products_as_the_rule_says(device):
+    rng = np.random.default_rng(4)
+    bits = rng.integers(0, 2**32, 20_000, dtype=np.uint32).view(np.float32)
+    bits = np.nan_to_num(bits, nan=1.5)
+    near = np.float32(2.0**-9) * (1 + rng.integers(-9, 9, 3000) * np.float32(2.0**-23))
+    halves = (rng.integers(0, 2**24, 9000) + 0.5).astype(np.float32) * np.float32(2.0**-32)
+    tiny = np.float32([0, -0.0, 1e-38, 1e-45, -1e-45, 2.0**-33, 3 * 2.0**-33, -(2.0**-33)])
+    values = np.concatenate([bits, near, halves, -halves, tiny]).astype(np.float32)
+    values = values[np.abs(values) < 2.0**28]
+    program = device.build(
+        "dropout", wg_size=64, code="u8", parts=False, together=1, categories=False, leaves=""
+    )
+    for before, after in ((0.0, 1.0), (0.3, 1.7), (1.0, 0.0)):
+        sums = device.zeros(values.size, np.int64)
+        program.launch(
+            "add_values", 8, n_rows=values.size, first=0, before=before, after=after,
+            values=device.upload(values), tree_sums=sums,
+        )  # fmt: skip
+        expected = in_units(values, after) - in_units(values, before)
+        assert np.array_equal(sums.get(), expected)
