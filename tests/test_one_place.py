@@ -40,7 +40,7 @@ MADE_UP = Kernel(
 TELL_BYTES = {
     "of arrays, asked on paper or of a plan": {
         "primitives/packed_codes.py bytes_of_codes", "primitives/radix_plan.py scratch_bytes",
-        "training/memory_estimate.py peak_bytes",
+        "training/memory_estimate.py peak_bytes", "training/joint_pages.py set_up_bytes",
     },
     "of one element, code or row of codes, or of an array that is there": {
         "primitives/checks.py nbytes", "primitives/packed_codes.py code_bytes",
@@ -53,9 +53,6 @@ TELL_BYTES = {
         "prediction/predict.py row_bytes", "prediction/predict_sparse.py searched_bytes",
         "comparison/plan.py floor_bytes", "profiling/traffic.py n_bytes",
         "profiling/profile.py _n_bytes",
-    },
-    "of joint codes, which are planned before columns are cut": {
-        "pages/joiner.py set_up_bytes", "training/joint_pages.py set_up_bytes",
     },
     "limits, which drivers and users set": {
         "fit/nodes.py forest_bytes", "pages/page.py most_page_bytes",

@@ -22,15 +22,10 @@ from pyopencl_gbdt.device import Device, DeviceArray, Program, staging
 from pyopencl_gbdt.device.arena import uploaded
 from pyopencl_gbdt.device.base import MOST_Y
 from pyopencl_gbdt.pages.cuts import CutRule
-from pyopencl_gbdt.pages.joint_columns import MOST_CELLS, JointColumns
+from pyopencl_gbdt.pages.joint_columns import JointColumns
 from pyopencl_gbdt.pages.levels import cut_features
 from pyopencl_gbdt.pages.page import Layout, Page
-from pyopencl_gbdt.primitives.packed_codes import (
-    BlockOrder,
-    JoinedCodes,
-    PackedCodes,
-    bytes_of_codes,
-)
+from pyopencl_gbdt.primitives.packed_codes import BlockOrder, JoinedCodes, PackedCodes
 
 #: Rows that tell how many values columns have, before the columns are cut.
 _SAMPLED_ROWS = 512
@@ -64,12 +59,6 @@ class JointShape:
         codes = DeviceArray(device, self.of(n_rows), np.uint8, None)
         digits = DeviceArray(device, (self.columns.members.size, 2), np.uint32, None)
         return Page(JoinedCodes(codes, digits, self.order), 0, n_rows)
-
-    def set_up_bytes(self, device: Device, n_rows: int) -> int:
-        """Return the bytes of the joint codes, and of the columns' own codes of a piece."""
-        n_features = self.columns.members.size
-        piece = bytes_of_codes(device, piece_rows(n_rows, n_features), n_features, MOST_CELLS)
-        return int(np.prod(self.of(n_rows), dtype=np.int64)) + piece
 
 
 class Joiner:

@@ -16,6 +16,7 @@ import numpy as np
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.device.arena import MemoryPlan
+from pyopencl_gbdt.device.paper import PaperDevice
 from pyopencl_gbdt.fit.features import FitFeatures
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.share import Share
@@ -29,10 +30,11 @@ from pyopencl_gbdt.growth.joint_alone import (
     stands_alone,
 )
 from pyopencl_gbdt.pages.cuts import CUT_RULES
-from pyopencl_gbdt.pages.joiner import Joiner, expected_layout
+from pyopencl_gbdt.pages.joiner import Joiner, expected_layout, piece_rows
 from pyopencl_gbdt.pages.page import AnyPage, Layout, QuantizedData
 from pyopencl_gbdt.parameters.facts import FitFacts
 from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.primitives.packed_codes import empty_codes
 
 #: Returns a fit's parts with pages of a layout, beside what others will allocate.
 PartsOf = Callable[[Layout, Sequence[AnyPage], MemoryPlan], FitParts]
@@ -98,8 +100,12 @@ class JointPages:
         """Return the bytes of codes while data are quantised; 0: each column has its own codes."""
         if expected is None:
             return 0
-        shape = joint_shape(expected.features, expected.ways.facts)
-        return shape.set_up_bytes(self.device, self.data.n_rows)
+        paper = PaperDevice.like(self.device, has_limits=False)
+        n_rows, n_features = self.data.n_rows, self.data.n_features
+        paper.empty(joint_shape(expected.features, expected.ways.facts).of(n_rows), np.uint8)
+        piece = piece_rows(n_rows, n_features)  # has the columns' own codes
+        empty_codes(paper, piece, n_features, np.dtype(np.uint8))
+        return paper.asked_bytes
 
     def joiner(self, layout: Layout) -> Joiner | None:
         """Return what joins the codes of a layout; None if each column keeps its own codes."""
