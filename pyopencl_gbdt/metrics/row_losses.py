@@ -15,25 +15,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.metrics.formulas import (
-    error,
-    expectile,
-    gamma_deviance,
-    gamma_nloglik,
-    log64,
-    log_gamma,
-    logloss,
-    mae,
-    mape,
-    merror,
-    mlogloss,
-    mphe,
-    poisson_nloglik,
-    quantile,
-    rmse,
-    rmsle,
-    tweedie_nloglik,
-)
+from pyopencl_gbdt.metrics import formulas
 from pyopencl_gbdt.metrics.row_loss import F32, LossOfRow, RowLoss
 from pyopencl_gbdt.numerics.expressions import (
     Number,
@@ -165,13 +147,13 @@ def _label_logs(y: F32) -> npt.NDArray[np.float64]:
     """Return y - y ln y; 0 for labels that count as 0."""
     there = y >= _NO_LABEL
     some = np.where(there, np.minimum(y, _MOST), 1.0).astype(np.float64)
-    return np.where(there, some - some * log64(some), 0.0)
+    return np.where(there, some - some * formulas.log64(some), 0.0)
 
 
 def _poisson_constant(y: F32) -> npt.NDArray[np.float64]:
     there = y >= _NO_LABEL
     some = np.where(there, np.minimum(y, _MOST), 0.0).astype(np.float64)
-    return np.where(there, log_gamma(some + 1.0), 0.0) + _label_logs(y)
+    return np.where(there, formulas.log_gamma(some + 1.0), 0.0) + _label_logs(y)
 
 
 def _mphe(slope: float) -> RowLoss:
@@ -218,23 +200,23 @@ def _tweedie(rho: float) -> RowLoss:
 
 
 _PLAIN: dict[object, RowLoss] = {
-    rmse: LossOfRow(_difference, root=True, scaled=True),
-    mae: LossOfRow(_mae),
-    mape: LossOfRow(_mape),
-    rmsle: LossOfRow(_log_ratio, root=True),
-    logloss: LossOfRow(_logloss),
-    mlogloss: MLOGLOSS,
-    merror: MERROR,
-    poisson_nloglik: LossOfRow(_poisson, constant=_poisson_constant),
-    gamma_nloglik: LossOfRow(_gamma_nloglik),
-    gamma_deviance: LossOfRow(_gamma_deviance, factor=2.0),
+    formulas.rmse: LossOfRow(_difference, root=True, scaled=True),
+    formulas.mae: LossOfRow(_mae),
+    formulas.mape: LossOfRow(_mape),
+    formulas.rmsle: LossOfRow(_log_ratio, root=True),
+    formulas.logloss: LossOfRow(_logloss),
+    formulas.mlogloss: MLOGLOSS,
+    formulas.merror: MERROR,
+    formulas.poisson_nloglik: LossOfRow(_poisson, constant=_poisson_constant),
+    formulas.gamma_nloglik: LossOfRow(_gamma_nloglik),
+    formulas.gamma_deviance: LossOfRow(_gamma_deviance, factor=2.0),
 }
 _WITH_NUMBER: dict[object, Callable[[float], RowLoss]] = {
-    mphe: _mphe,
-    quantile: _quantile,
-    expectile: _expectile,
-    error: _error,
-    tweedie_nloglik: _tweedie,
+    formulas.mphe: _mphe,
+    formulas.quantile: _quantile,
+    formulas.expectile: _expectile,
+    formulas.error: _error,
+    formulas.tweedie_nloglik: _tweedie,
 }
 
 

@@ -9,17 +9,8 @@ from typing import TYPE_CHECKING, Any
 from pyopencl_gbdt.arguments import check_whole
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.messages import plural
+from pyopencl_gbdt.model import pictures
 from pyopencl_gbdt.model.explain import check_importance_kind, used_importances
-from pyopencl_gbdt.model.pictures import (
-    CHARACTER,
-    COLORS,
-    check_limits,
-    ensemble_of,
-    frame,
-    new_axes,
-    save,
-    shorten,
-)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -92,7 +83,7 @@ def plot_importance(
     ImportError
         If matplotlib is missing.
     """
-    check_limits(xlim=xlim, ylim=ylim)
+    pictures.check_limits(xlim=xlim, ylim=ylim)
     if max_num_features is not None:
         check_whole("max_num_features", max_num_features, 1, move="leave it out for all")
     asked = importance_type or getattr(model, "importance_type", None)
@@ -113,7 +104,7 @@ def plot_importance(
         axes.set_xlim(*xlim)
     if ylim is not None:
         axes.set_ylim(*ylim)
-    frame(axes, grid="x" if grid else None, title=title, xlabel=xlabel, ylabel=ylabel)
+    pictures.frame(axes, grid="x" if grid else None, title=title, xlabel=xlabel, ylabel=ylabel)
     return axes
 
 
@@ -156,8 +147,8 @@ def plot_importances(
     _draw(axes, best, "{v:.3f}", height=0.7)
     title = f"Feature importance: {kind.replace('_', ' ')}, share of the sum"
     note = note if scores else "the model has no splits"
-    frame(axes, grid="x", title=title, xlabel=note)
-    save(axes, path)
+    pictures.frame(axes, grid="x", title=title, xlabel=note)
+    pictures.save(axes, path)
     drawn: Any = axes.figure
     figure: Figure = drawn
     return figure
@@ -165,7 +156,7 @@ def plot_importances(
 
 def importance_scores(model: Any, kind: str) -> dict[str, float]:
     """Return the unnormalised importance of every feature with a split, by feature name."""
-    ensemble = ensemble_of(model)
+    ensemble = pictures.ensemble_of(model)
     used, values = used_importances(ensemble, kind)
     return dict(zip(map(ensemble.feature_name, used.tolist()), values.tolist(), strict=True))
 
@@ -182,21 +173,21 @@ def _best(scores: Mapping[str, float], most: int | None) -> tuple[list[tuple[str
 
 
 def _axes_for(best: list[tuple[str, float]], *, pyplot: bool) -> Axes:
-    names = CHARACTER * max((len(shorten(name)) for name, _ in best), default=0)
+    names = pictures.CHARACTER * max((len(pictures.shorten(name)) for name, _ in best), default=0)
     tall = min(_AROUND + _SLOT * len(best), _TALLEST)
-    return new_axes(_LONGEST_BAR + 1.2 + names, tall, pyplot=pyplot, layout="constrained")
+    return pictures.new_axes(_LONGEST_BAR + 1.2 + names, tall, pyplot=pyplot, layout="constrained")
 
 
 def _draw(axes: Axes, best: list[tuple[str, float]], values_format: str, **options: Any) -> None:
     values = [float(value) for _, value in reversed(best)]
     places = range(len(values))
     if not {"color", "facecolor", "fc"} & options.keys():
-        options["color"] = COLORS[0]
+        options["color"] = pictures.COLORS[0]
     axes.barh(places, values, align="center", **options)
     for place, value in enumerate(values if values_format else ()):
         text = values_format.format(v=value)
         axes.text(value, place, f" {text}", va="center", size="small", parse_math=False)
     axes.set_yticks(list(places))
-    axes.set_yticklabels([shorten(name) for name, _ in reversed(best)], parse_math=False)
+    axes.set_yticklabels([pictures.shorten(name) for name, _ in reversed(best)], parse_math=False)
     axes.set_xlim(0.0, max(values, default=0.0) * _ROOM or 1.0)
     axes.set_ylim(-0.6, max(len(values), 1) - 0.4)

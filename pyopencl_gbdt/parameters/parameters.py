@@ -18,17 +18,8 @@ import numpy as np
 
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.messages import show
+from pyopencl_gbdt.parameters import foreign
 from pyopencl_gbdt.parameters.facts import FitFacts
-from pyopencl_gbdt.parameters.foreign import (
-    ALIASES,
-    ANSWERS,
-    CONVERTED,
-    ONE_MORE,
-    OWN_NAMES,
-    QUIET,
-    SMALL,
-    SWITCHED,
-)
 from pyopencl_gbdt.parameters.refused_parameters import OF_PARAMETERS
 from pyopencl_gbdt.parameters.row import ParameterRow, refuse, same
 from pyopencl_gbdt.parameters.table import (
@@ -45,7 +36,7 @@ from pyopencl_gbdt.parameters.values import ParameterValues
 ROWS: dict[str, ParameterRow] = {
     spelling: row
     for row in TABLE
-    for spelling in (row.name, *row.aliases, *ALIASES.get(row.name, ()))
+    for spelling in (row.name, *row.aliases, *foreign.ALIASES.get(row.name, ()))
 }
 _WHOLE = re.compile(r"[-+]?[0-9]{1,9}")
 #: How many names an error message suggests.
@@ -106,9 +97,9 @@ def check_n_jobs(value: object, name: str = "n_jobs") -> None:
 
 def check_foreign(name: object, value: object) -> None:
     """Accept parameters that have no effect; raise ``ParameterError`` for others not in `TABLE`."""
-    if not isinstance(name, str) or name not in (*IGNORED, *XGBOOST_ONLY, *ANSWERS):
+    if not isinstance(name, str) or name not in (*IGNORED, *XGBOOST_ONLY, *foreign.ANSWERS):
         raise unknown(name, [*ROWS, *_BESIDES])
-    if name in ANSWERS:
+    if name in foreign.ANSWERS:
         check_answered(name, value)
     if name in IGNORED:
         check_n_jobs(value, name)
@@ -123,7 +114,7 @@ def check_foreign(name: object, value: object) -> None:
 
 def check_answered(name: str, value: object) -> None:
     """Raise what a parameter of `ANSWERS` gets, unless its value has no effect."""
-    answer = ANSWERS[name]
+    answer = foreign.ANSWERS[name]
     plain = {"true": True, "false": False}.get(str(value).lower(), value)
     if value is not None and not any(same(plain, harmless) for harmless in answer.harmless):
         raise ParameterError(f"{name}={show(value)}: {answer.text}")
@@ -156,7 +147,7 @@ def as_mapping(params: Any) -> dict[Any, Any]:
                 "give one"
             )
         name, value = pair
-        if OWN_NAMES.get(name) == "eval_metric":
+        if foreign.OWN_NAMES.get(name) == "eval_metric":
             name = "eval_metric"
         if name == "eval_metric":
             metrics += value if isinstance(value, (list, tuple)) else [value]
@@ -167,14 +158,14 @@ def as_mapping(params: Any) -> dict[Any, Any]:
 
 def renamed(name: Any, value: Any) -> tuple[Any, Any]:
     """Return this library's name and value for a parameter whose values others write otherwise."""
-    if not isinstance(name, str) or name not in CONVERTED:
+    if not isinstance(name, str) or name not in foreign.CONVERTED:
         return name, value
-    own, how = CONVERTED[name]
+    own, how = foreign.CONVERTED[name]
     return own, None if value is None else _CONVERSIONS[how](name, value)
 
 
 def _plus_one(name: str, value: Any) -> int:
-    return int(ROWS[CONVERTED[name][0]].convert(value, name)) + 1  # type: ignore[arg-type]
+    return int(ROWS[foreign.CONVERTED[name][0]].convert(value, name)) + 1  # type: ignore[arg-type]
 
 
 def _verbosity(name: str, value: Any) -> int:
@@ -195,10 +186,10 @@ def _in_small_letters(name: str, value: Any) -> Any:
 
 
 _CONVERSIONS: dict[str, Callable[[str, Any], Any]] = {
-    ONE_MORE: _plus_one,
-    SWITCHED: _verbosity,
-    QUIET: _quiet,
-    SMALL: _in_small_letters,
+    foreign.ONE_MORE: _plus_one,
+    foreign.SWITCHED: _verbosity,
+    foreign.QUIET: _quiet,
+    foreign.SMALL: _in_small_letters,
 }
 
 
@@ -218,7 +209,7 @@ def _renamed(params: Mapping[Any, Any]) -> dict[Any, Any]:
     first: dict[Any, Any] = {}
     for given, own_value in params.items():
         name, value = renamed(given, own_value)
-        own = OWN_NAMES.get(name, name) if isinstance(name, str) else name
+        own = foreign.OWN_NAMES.get(name, name) if isinstance(name, str) else name
         name = own if own in _READ else name
         if name in found and value is not None and found[name] is not None:
             raise ParameterError(
