@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pyopencl_gbdt.training.fit_facts import Task
     from pyopencl_gbdt.training.hosts import Parts
     from pyopencl_gbdt.training.preparing import Evals, Given
-from pyopencl_gbdt.training.running_task import RunningTask
+    from pyopencl_gbdt.training.running_task import RunningTask
 
 
 def train(
