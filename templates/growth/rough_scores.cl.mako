@@ -118,9 +118,10 @@ ${"    const f64 lambda = (f64)node->rule.lambda * 16777216.0f;" if doubles else
     for (u32 k = 0; k < ${n}; k++) most = sure[k] > most ? sure[k] : most;
 % else:
         const f32 s = ${"rough_pair(g, h, node_g - g, node_h - h, lambda)" if doubles else "rough(g, h, rule) + rough(node_g - g, node_h - h, rule)"};
-        bits[k] = allowed ? (i32)as_u32(s) : NEVER;
+        const i32 own = allowed ? (i32)as_u32(s) : NEVER;
+        bits[k] = own;
+        most = own > most ? own : most;
     }
-    for (u32 k = 0; k < ${n}; k++) most = bits[k] > most ? bits[k] : most;
 % endif
     return most;
 }
