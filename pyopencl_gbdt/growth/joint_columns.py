@@ -39,6 +39,8 @@ MOST_MEMORY = 1 / 16
 def joins_columns(facts: FitFacts) -> bool:
     """Whether a fit whose trees are grown by one launch, level by level, reads joint codes.
 
+    Trees that draw columns make their own ones, see ``drawn_places.py``.
+
     Raises
     ------
     ParameterError
@@ -79,8 +81,11 @@ def _decided(facts: FitFacts, why_not: Callable[[FitFacts], str]) -> bool:
 
 def why_not(facts: FitFacts) -> str:
     """Return why one launch cannot read joint codes, as words of an error; "" if it can."""
+    if facts.n_drawn:  # codes of each tree, as if no two of its columns shared one
+        n_trees = facts.n_outputs * facts.parameters.num_parallel_tree
+        return _of_codes(facts) or _of_memory(facts, n_trees * blocks_of(facts.n_drawn))
     if facts.columns_of_tree and not _of_codes(facts):
-        return "trees draw columns, and read these by plain codes"
+        return "levels or nodes draw columns, and read these by plain codes"
     return why_not_joined(facts)
 
 
@@ -104,7 +109,7 @@ def why_no_blocks(facts: FitFacts) -> str:
 
 def why_not_joined(facts: FitFacts) -> str:
     """Return why the codes of a fit are not joined; "" if joint codes are few and have room."""
-    return _of_codes(facts) or _of_memory(facts)
+    return _of_codes(facts) or _of_memory(facts, blocks_of(facts.pages.n_joined))
 
 
 def _of_codes(facts: FitFacts) -> str:
@@ -119,10 +124,10 @@ def _of_codes(facts: FitFacts) -> str:
     return ""
 
 
-def _of_memory(facts: FitFacts) -> str:
+def _of_memory(facts: FitFacts, n_blocks: int) -> str:
     """Return why joint codes have no room; those that stand alone may take all of it."""
     pages, caps = facts.pages, facts.device
-    needed, share = BLOCK_BYTES * blocks_of(pages.n_joined) * facts.n_rows, MOST_MEMORY
+    needed, share = BLOCK_BYTES * n_blocks * facts.n_rows, MOST_MEMORY
     if pages.stores_joint:
         share = 1.0
     if caps is None or needed > min(caps.max_alloc_bytes, share * caps.global_bytes):

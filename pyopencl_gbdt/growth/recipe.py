@@ -63,6 +63,7 @@ MOST_WHOLE_ROWS = 131072
 #: most. PoCL, 2 cores beside other programs, processor ms a round by steps and by one launch with
 #: joint codes: 300 k x 100 of 5 values, depth 5, 72 and 38; 300 k x 54, 44 of them indicators,
 #: depth 6, 38 and 24, 1 M rows, depth 8, 188 and 162; 1 M x 60 of 5 values, depth 6, 229 and 152.
+#: 300 k x 300 of 5 values, a tenth drawn, 1 thread, 36 and 14.
 TIMES_JOINT_ROWS, MOST_JOINED = 8, 0.5
 #: The same, leaf by leaf, ... PoCL, 1 thread, processor ms a round by steps and by one launch, 28
 #: features: 20 k rows, 31 leaves 5.5 and 3.9, 255 leaves 38 and 14; 100 k, 255 leaves 56 and 31.

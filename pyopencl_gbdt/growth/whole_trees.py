@@ -18,6 +18,7 @@ from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.growth import level, partition
 from pyopencl_gbdt.growth.drawn_columns import DrawnColumns
+from pyopencl_gbdt.growth.drawn_places import DRAWN_BLOCK, DrawnPlaces
 from pyopencl_gbdt.growth.joint_columns import JOINT_ROWS, JointCodes, joins_columns
 
 #: Words of a phase's counters: those of what is taken and of what is finished lie in cache lines of
@@ -60,11 +61,12 @@ class WholeTrees:
         self.arena, self.rows, self.nodes, self.features, self.ways = parts
         n_drawn = self.ways.facts.n_drawn if self.lists_columns else 0
         joins = self.joins_columns and joins_columns(self.ways.facts)
-        self.joint = JointCodes(parts) if joins else None
+        self.joint = JointCodes(parts) if joins and not n_drawn else None
+        self.drawn_places = DrawnPlaces(parts) if joins and n_drawn else None
         self.n_places = n_drawn or self.features.layout.n_features
         if self.joint is not None:
             self.n_places = self.joint.columns.n_places
-        self.drawn = DrawnColumns(parts) if n_drawn else None
+        self.drawn = DrawnColumns(parts) if n_drawn and not joins else None
         choose = partial(self.ways.variant, self.kernels[0])
         self._program = build_variant(self.arena.device, self.kernels[0], choose, self._build)[1]
         if self._program is not None:
@@ -106,8 +108,9 @@ class WholeTrees:
     def _built_for(self) -> dict[str, int]:
         """Return the parameters that the template alone has."""
         return {
-            "drawn": self.drawn is not None, "joint": JOINT_ROWS if self.joint else 0,
-            "by_row": _BY_ROW if self._reads_rows() else 0,
+            "drawn": self._draws_columns,
+            "joint": JOINT_ROWS if self.joint or self.drawn_places else 0,
+            "by_row": self._together,
             "prefetch": _AHEAD if self.ways.device.caps.prefetches else 0,
             "roots_at_once": self._roots_at_once, "root_places": _ROOT_PLACES,
             "doubles": self._has_doubles,
@@ -121,7 +124,7 @@ class WholeTrees:
     @property
     def _roots_at_once(self) -> int:
         """Trees whose roots are read together; 0: each tree's by itself."""
-        return _ROOTS if self._reads_rows() and self.nodes.n_trees > 1 else 0
+        return _ROOTS if self._together == _BY_ROW and self.nodes.n_trees > 1 else 0
 
     @property
     def groups(self) -> int:
@@ -136,33 +139,48 @@ class WholeTrees:
 
     def tree(self, batch: Batch) -> list[Action]:
         """Return the launches that grow some trees, bound to the fit's arrays."""
-        drawn = [] if self.drawn is None else [self.drawn.draw(batch)]
-        listed = () if self.drawn is None else ("drawn_columns",)
-        own: dict[str, Any] = dict(self.arena.arguments("candidates", *listed))
-        if self.joint is not None:
+        own: dict[str, Any] = dict(self.arena.arguments("candidates"))
+        before: list[Action] = []
+        if self.drawn is not None:
+            before = [self.drawn.draw(batch)]
+            own |= self.arena.arguments("drawn_columns")
+        if self.drawn_places is not None:
+            before = [*self.drawn_places.launches(batch)]
+            own |= self.drawn_places.arguments()
+        elif self.joint is not None:
             own |= self.joint.arguments()
-        elif self._reads_rows():
+        elif self._together:
             plain = self.rows.pages[0].codes.row_arguments()
             row_codes = plain["row_stride"]
             own |= {"by_row": plain["codes"], "row_codes": row_codes, "block_codes": _BY_ROW}
-        if self._reads_rows():
+        if self._together:
             own["n_units"] = self.arena.device.caps.compute_units
-        return [*drawn, self._grow(batch, **own)]
+        return [*before, self._grow(batch, **own)]
 
-    def _reads_rows(self) -> bool:
-        """Whether histograms are built row by row, rather than column by column."""
+    @property
+    def _draws_columns(self) -> bool:
+        """Whether trees draw columns, which are listed."""
+        return self.drawn is not None or self.drawn_places is not None
+
+    @property
+    def _together(self) -> int:
+        """Places that are read together, row by row; 0: histograms are built column by column."""
+        if self.drawn_places is not None:
+            return DRAWN_BLOCK
         if self.drawn is not None or not self.joins_columns:
-            return False
-        return self.joint is not None or self.rows.codes.row_bytes <= _ROW_BYTES
+            return 0
+        by_row = self.joint is not None or self.rows.codes.row_bytes <= _ROW_BYTES
+        return _BY_ROW if by_row else 0
 
     def _grow(self, batch: Batch, **more: Any) -> Launch:
         """Return the launch; ``more`` are the arguments of the search of splits."""
         p, page = self.nodes.params, self.rows.pages[0]
         rows, features = self.rows, self.features
         assert self._program is not None
+        places = {"n_drawn" if self.drawn_places else "n_places": self.n_places}
         return self._program.bind(
             "grow", self.groups, n_levels=self.nodes.n_levels, n_trees=batch.size,
-            n_rows=rows.n_rows, n_sums=rows.row_groups, n_places=self.n_places,
+            n_rows=rows.n_rows, n_sums=rows.row_groups, **places,
             n_codes=features.layout.n_codes,
             gamma=p.gamma, reg_lambda=p.reg_lambda, max_delta_step=p.max_delta_step,
             min_child_weight=p.min_child_weight, codes=page.codes.column_arguments()["codes"],

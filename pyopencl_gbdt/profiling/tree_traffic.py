@@ -141,7 +141,7 @@ def _grow(trees: TreeFacts) -> int:
     cells = counts.built[:-2].sum() + 2 * subtracted[:-1].sum() + subtracted[-1]
     facts = trees.fit.ways.facts
     n_places = facts.n_drawn or trees.n_features
-    n_codes = facts.pages.n_joined if joins_columns(facts) else n_places
+    n_codes = _joint_places(trees) if joins_columns(facts) else n_places
     rows = int(counts.built_rows.sum()) * (n_codes * trees.code_bytes + QUANTA_PAIR)
     moved = counts.split_rows[:-2]
     rows += int(moved.sum()) * (trees.code_bytes + ROW_ID)
@@ -149,6 +149,18 @@ def _grow(trees: TreeFacts) -> int:
     histograms = trees.histograms(int(cells)) * n_places // trees.n_features
     nodes = 2 * (trees.searched + trees.splits) * _RECORD
     return rows + ids + histograms + nodes + trees.fit.arena["sums"].nbytes
+
+
+def _joint_places(trees: TreeFacts) -> int:
+    """Return the places that a tree reads; those of drawn columns in proportion."""
+    facts = trees.fit.ways.facts
+    return -(-facts.pages.n_joined * (facts.n_drawn or trees.n_features) // trees.n_features)
+
+
+def _join_drawn(trees: TreeFacts) -> int:
+    """Return the bytes of the columns that trees draw, and of their joint codes."""
+    drawn = trees.fit.ways.facts.n_drawn
+    return trees.roots * trees.n_rows * (drawn + (_joint_places(trees) if drawn else 0))
 
 
 def _grow_leaves(trees: TreeFacts) -> int:
@@ -295,6 +307,10 @@ OF_TREE: Mapping[str, Callable[[TreeFacts], int]] = {
             + trees.fit.nodes.n_levels * -(-trees.n_features // 32)
         )
     ),
+    "plan.list_places": lambda trees: (  # order and sizes of features; a member's tables, and marks
+        trees.roots * (9 * trees.n_features + 12 * trees.fit.ways.facts.n_drawn)
+    ),
+    "plan.join_drawn": _join_drawn,
     "plan.open_levels": lambda trees: (  # the bits of all levels are read and written
         2 * trees.roots * trees.fit.nodes.n_levels * -(-trees.n_features // 32) * 4
     ),

@@ -4,7 +4,7 @@
 ##   parent    |cells of a feature|           becomes the larger child's histogram
 ##   smaller   |from rows         |
 ##   larger    |parent - smaller  |           subtracted, summed up and scored while it is in the cache
-
+<%namespace name="places" file="places_of_trees.cl.mako"/>
 <%def name="histograms(code, at_once, drawn=False, joint=False, by_row=0, most_codes=0, prefetch=0)">
 % if not by_row:
 #define MOST_FEATURES 16 /* of a task */
@@ -17,10 +17,11 @@ typedef struct {
     GLOBAL const ${code}* codes; /* by feature */
     GLOBAL const i32x2* quanta;
     GLOBAL const i32x2* high_words;
-% if drawn:
+% if drawn and not joint:
     GLOBAL const u32* drawn; /* the features of each tree */
 % endif
 % if joint:
+${places.fields() if drawn else ""}\
     u32 n_joint;                    /* places of several features; they come first */
     GLOBAL const u32* members;      /* features, place after place */
     GLOBAL const u32* member_begin; /* of a digit: one feature, or exclusive ones */
@@ -51,14 +52,11 @@ FN column_t column_of(const data_t* data, const u32 feature, GLOBAL i64x2* cells
     return column;
 }
 
+${places.functions() if drawn and joint else ""}\
 /* The feature at a place among those of a tree. */
 FN u32 feature_at(const data_t* data, const u32 tree, const u32 place) {
-% if drawn:
-    return data->drawn[tree * data->n_places + place];
-% else:
     (void)data; (void)tree;
-    return place;
-% endif
+    return ${"data->drawn[tree * data->n_places + place]" if drawn and not joint else "place"};
 }
 
 % if not by_row:
@@ -158,10 +156,11 @@ FN void add_${n}(const data_t* data, const u32 place, GLOBAL const node_t* node,
     data.codes = codes;
     data.quanta = quanta;
     data.high_words = high_words;
-% if drawn:
+% if drawn and not joint:
     data.drawn = drawn_columns;
 % endif
 % if joint:
+${places.read() if drawn else ""}\
     data.n_joint = n_joint;
     data.members = members;
     data.member_begin = member_begin;

@@ -8,7 +8,7 @@
 ##   others    |sum of the rests|             their joint cells, and so on
 ##
 ##   exclusive |no|f1|f2|f2|f3|               a digit: in a row, no feature or one has another code than its fullest
-<%def name="searches_of_pairs(at_once, most_codes, joint, by_row)">
+<%def name="searches_of_pairs(at_once, most_codes, joint, by_row, drawn=False)">
 /* Two siblings that are searched, or a root. */
 typedef struct {
     u32 depth, last; /* of the last level, no histogram is kept */
@@ -160,11 +160,16 @@ FN void search_by_column(const data_t* data, const u32 begin, const u32 end, GLO
 
 % endif
 /* Search the splits of two siblings, or of a root, by the features at the places begin .. end - 1. */
-FN void search_pair(const data_t* data, const u32 depth, const u32 begin, const u32 end, const u32 last,
+FN void search_pair(const data_t* ${"all" if drawn and joint else "data"}, const u32 depth, ${"u32 begin, u32 end" if drawn and joint else "const u32 begin, const u32 end"}, const u32 last,
                     GLOBAL const node_t* nodes, GLOBAL const i64x2* node_sums, GLOBAL const scale_t* scales,
                     const f32 reg_lambda, const f32 max_delta_step, const f32 min_child_weight,
                     GLOBAL const u32* even_rows, GLOBAL const u32* odd_rows, GLOBAL i64x2* pool, GLOBAL i64x2* scratch,
                     GLOBAL candidate_t* candidates, const u32 n_each) {
+% if drawn and joint:
+    const data_t own_data = of_tree(all, nodes[0].tree), *data = &own_data; /* which may have fewer places than others */
+    begin = begin < data->n_places ? begin : data->n_places;
+    end = end < data->n_places ? end : data->n_places;
+% endif
     const u32 small = nodes[0].sibling_slot >= 0, large = depth ? 1 - small : 0;
     GLOBAL const node_t* node = nodes + small;
     GLOBAL const scale_t* scale = scales + node->tree;

@@ -34,7 +34,7 @@ ${candidates.consider(False)}
 ${pairs.histograms(code, at_once, drawn, joint, by_row, most_codes, prefetch)}
 ${runs.functions(most_codes - 1, False, False, clipped, sparse=False, doubles=doubles, kept=False)}
 ${pairs.searches()}
-${siblings.searches_of_pairs(at_once, most_codes, joint, by_row)}
+${siblings.searches_of_pairs(at_once, most_codes, joint, by_row, drawn)}
 % if roots_at_once:
 ${roots.searches_of_roots(code, most_codes, by_row, joint, roots_at_once, root_places)}
 % endif
@@ -85,14 +85,14 @@ FN void decide(const u32 depth, const u32 n_levels, const u32 n_each, const f32 
 
 ${tasks.moves(code)}
 KERNEL(${wg_size}) grow(
-        const u32 n_levels, const u32 n_trees, const u32 n_rows, const u32 n_sums, const u32 n_places,
+        const u32 n_levels, const u32 n_trees, const u32 n_rows, const u32 n_sums, ${"const u32 n_drawn" if drawn and joint else "const u32 n_places"},
         const u32 n_codes, const f32 gamma, const f32 reg_lambda, const f32 max_delta_step,
         const f32 min_child_weight, GLOBAL const i64* RESTRICT sums, GLOBAL const f32* RESTRICT leaf_rate,
         GLOBAL const scale_t* RESTRICT scale, GLOBAL const u32* RESTRICT feature_offset,
-        GLOBAL const u32* RESTRICT feature_bins, ${"GLOBAL const u32* RESTRICT drawn_columns, " if drawn else ""}GLOBAL const ${code}* RESTRICT codes,
+        GLOBAL const u32* RESTRICT feature_bins, ${"GLOBAL const u32* RESTRICT drawn_columns, " if drawn and not joint else ""}GLOBAL const ${code}* RESTRICT codes,
         GLOBAL const i32x2* RESTRICT quanta, GLOBAL const i32x2* RESTRICT high_words,
 % if joint:
-        const u32 n_joint, GLOBAL const u32* RESTRICT members, GLOBAL const u32* RESTRICT member_begin,
+        ${"GLOBAL const u32* RESTRICT drawn_places, const u64 tree_codes" if drawn else "const u32 n_joint"}, GLOBAL const u32* RESTRICT members, GLOBAL const u32* RESTRICT member_begin,
         GLOBAL const u32* RESTRICT digit_begin, GLOBAL const u32* RESTRICT digit_cells,
         GLOBAL const u32* RESTRICT place_cells, GLOBAL const u32* RESTRICT fullest,
 % endif
@@ -103,6 +103,9 @@ KERNEL(${wg_size}) grow(
         GLOBAL u32* even_rows, GLOBAL u32* odd_rows,
         GLOBAL i64x2* pool, GLOBAL i64x2* scratch, GLOBAL candidate_t* candidates,
         GLOBAL u32* counters, GLOBAL u64* opened) {
+% if drawn and joint:
+    const u32 n_places = most_places(drawn_places, n_trees);
+% endif
 ${pairs.read(drawn, joint, by_row)}\
 ${payload.read()}\
     GLOBAL i64x2* own_scratch = scratch + (u64)GROUP_ID * ${(scratch_cells + 3) // 4 * 4};

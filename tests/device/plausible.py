@@ -42,7 +42,7 @@ LIBRARIES = frozenset(
         "level_places",
         "stretches",
         "packed_sums",
-        "pairs_of_nodes",
+        *("pairs_of_nodes", "places_of_trees"),
         "search_of_pairs",
         "roots_together",
         "column_draws",
@@ -320,12 +320,14 @@ def _together(template: str, params: dict[str, Any]) -> bool:
         return False
     if params.get("roots_at_once") and not params["by_row"]:
         return False
-    if params.get("by_row") and params.get("drawn"):
+    if params.get("drawn") and bool(params.get("by_row")) != bool(params.get("joint")):
+        return False
+    if params.get("drawn") and params.get("roots_at_once"):
         return False
     if params.get("joint") and (not params["by_row"] or params["code"] != "u8"):
         return False
-    if template in ("whole_trees", "whole_symmetric", "whole_best_first"):
-        return params["wg_size"] == 1 and params["code"] != "tiled"
+    if template in ("whole_trees", "whole_symmetric", "whole_best_first", "drawn_places"):
+        return params["wg_size"] == 1 and params.get("code") != "tiled"
     if template == "category_split":
         return (params["wg_size"] == 1) == (params["digit"] == 8)
     if template == "pair_scores":

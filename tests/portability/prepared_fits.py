@@ -188,7 +188,8 @@ def fits(device: NullDevice) -> None:
     And of every loss, of some with weights, and of all that changes a tree.
     """
     _fit(device, _data(None, MANY_FEATURES), {})
-    _fit(device, _data(None), {"max_bin": 5})  # columns of few codes share them
+    for params in ({}, {"colsample_bytree": 0.5}):  # columns of few codes share them
+        _fit(device, _data(None), {"max_bin": 5, **params})
     _joint_histograms(device)
     _fit(device, _gaps(), {"tree_method": "exact"})
     _fit(device, _gaps(), {"tree_method": "exact", "monotone_constraints": [1, -1]})

@@ -70,7 +70,7 @@ def fit(*, weighted=False, atomics=True, leaf="walk", policy=LEVEL_WISE, **param
     """What the formulas ask of a fit."""
     given = {
         "samples_rows": False, "leaves_out_rows": False, "samples_by_gradient": False,
-        "sampling_method": "uniform", "reg_alpha": 0.0, "search": "exact",
+        "sampling_method": "uniform", "num_parallel_tree": 1, "reg_alpha": 0.0, "search": "exact",
         "work_group_size": 0, "leaf_estimation_iterations": 3, "is_ordered": False,
         "linear_tree": False, "column_counts": lambda n: (n, n, n), "sketch": 0,
         "has_vectors": lambda n_outputs: False, **params,
@@ -198,6 +198,9 @@ ATOMICS = {
     # the same, read; no column is drawn
     "plan.list_levels": DEPTH * 4,
     "plan.draw_columns": 0,
+    # marks, order and sizes of two features
+    "plan.list_places": 2 * (1 + 4 + 4),
+    "plan.join_drawn": 0,
     "gather_columns": 0,
     # the same, and bits for two features
     "plan.draw_borders": 5 * (NODE.itemsize + 2 * 4),

@@ -82,3 +82,14 @@ def test_trees_with_joint_codes_read_these():
     facts = replace(parts.ways.facts.with_pages(n_joined=1), device=caps)
     parts.ways.facts = facts
     assert bytes_of("whole_trees.grow", parts, counts) == ATOMICS["whole_trees.grow"] - 15
+
+
+def test_trees_that_draw_columns_join_their_codes():
+    """One of two features is drawn, and has a place: it is read, and written."""
+    counts, parts = count_tree(*tree()), fit(column_counts=lambda n: (1, 1, 1))
+    facts = parts.ways.facts.with_pages(masks_columns=True, n_features=FEATURES, n_joined=1)
+    parts.ways.facts = replace(facts, device=PaperDevice(BASELINE).caps)
+    assert bytes_of("plan.join_drawn", parts, counts) == ROWS * (1 + 1)
+    assert bytes_of("plan.list_places", parts, counts) == FEATURES * (1 + 4 + 4) + 12
+    found = bytes_of("whole_trees.grow", parts, counts)
+    assert found == ATOMICS["whole_trees.grow"] - 15 - 5 * HISTOGRAM // 2

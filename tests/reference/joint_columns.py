@@ -76,3 +76,26 @@ def exclusive_shares(
         found.append(np.insert(others, full, left, axis=0))
         value += size - 1
     return found
+
+
+def drawn_places(drawn: npt.NDArray[np.integer[Any]], sizes: Sequence[int]) -> list[list[int]]:
+    """Return the columns of every place of a tree, which it has drawn.
+
+    Columns come by their number of codes, the largest first. Each one joins the last place, if
+    that has room for it (next fit, decreasing).
+
+    Parameters
+    ----------
+    drawn : integer array, shape (n_drawn,)
+        Ascending.
+    sizes : sequence of int
+        Codes of each column.
+    """
+    places: list[list[int]] = []
+    for column in sorted(drawn.tolist(), key=lambda column: -int(sizes[column])):
+        members = [*(places[-1] if places else ()), column]
+        if places and np.prod([int(sizes[member]) for member in members]) <= 256:
+            places[-1].append(column)
+        else:
+            places.append([column])
+    return places

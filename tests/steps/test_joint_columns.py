@@ -43,6 +43,11 @@ CASES = {
     "high_words": (Dataset(X, OUTLIERS), {"min_child_weight": 5}),
     "classes": (Dataset(GAPS, np.digitize(Y, [-1, 1])), SOFTMAX),
     "sampled": (Dataset(X, Y), {"subsample": 0.4}),
+    "drawn": (Dataset(GAPS, Y), {"colsample_bytree": 0.6, "max_bin": 64}),
+    "drawn_of_classes": (
+        Dataset(TWINS, np.digitize(Y, [-1, 1])),
+        {**SOFTMAX, "colsample_bytree": 0.2, "num_parallel_tree": 2},
+    ),
 }
 
 
@@ -112,6 +117,26 @@ def test_joint_codes_are_those_of_the_twin(case):
         assert (codes == twin.joint_codes(plain[members].T, sizes[members])).all()
 
 
+@pytest.mark.usefixtures("_whole")
+@pytest.mark.parametrize("case", ["drawn", "drawn_of_classes"])
+def test_joint_codes_of_drawn_columns_are_those_of_the_twin(case):
+    fit = open_fit(*CASES[case])
+    batch = fit.parts.nodes.batches[0]
+    for launch in fit.kernels.grower.drawn_places.launches(batch):
+        launch()
+    arena, plain = fit.parts.arena, fit.parts.rows.codes.by_feature.get()
+    sizes = np.diff(fit.parts.features.layout.feature_offset.astype(np.int64))
+    blocks, drawn = arena["place_codes"].get(), arena["drawn_columns"].get()
+    for tree in range(batch.size):
+        places = twin.drawn_places(drawn[tree], sizes)
+        assert arena["drawn_places"].get()[tree] == len(places)
+        by_place = blocks[tree].transpose(0, 2, 1).reshape(-1, N)
+        for place, members in enumerate(places):
+            codes = twin.joint_codes(plain[members].T, sizes[members])
+            assert (by_place[place] == codes).all()
+            assert arena["place_cells"].get()[tree, place] == sizes[members].prod()
+
+
 @pytest.mark.few(1)
 @pytest.mark.usefixtures("_whole")
 @pytest.mark.parametrize(("case", "rows"), [*((case, 200) for case in CASES), ("gaps", 1)])
@@ -121,7 +146,9 @@ def test_the_model_is_that_of_plain_codes(monkeypatch, case, rows):
     monkeypatch.setattr(whole_trees, "JOINT_ROWS", rows)
     for word in ("on", "off"):
         monkeypatch.setenv(JOINT_CODES, word)
-        assert (open_fit(data, params).kernels.grower.joint is not None) == (word == "on")
+        grower = open_fit(data, params).kernels.grower
+        joint = grower.joint or grower.drawn_places
+        assert (joint is not None) == (word == "on")
         model = train({"device": TEST_DEVICE, "max_depth": 5, **params}, data, 3)
         models.append(to_xgboost_json(model.ensemble))
     assert models[0] == models[1]
@@ -131,7 +158,8 @@ def test_the_model_is_that_of_plain_codes(monkeypatch, case, rows):
 @pytest.mark.parametrize(
     ("data", "params", "share", "why"),
     [
-        (X, {"colsample_bytree": 0.5}, 1, "trees draw columns, and read these by plain codes"),
+        (X, {"colsample_bynode": 0.5}, 1, "trees grow by steps, whose histograms"),
+        (X, {"colsample_bytree": 0.5}, 0, "joint codes need .* bytes, too much of the device's"),
         (X, {}, 0, "joint codes need .* bytes, too much of the device's"),
         (RNG.random((N, 3)), {}, 1, "no two columns have few enough values to share a code"),
     ],
@@ -140,7 +168,9 @@ def test_fits_without_joint_codes_say_why_if_they_were_asked_for(
     monkeypatch, data, params, share, why
 ):
     monkeypatch.setattr(joint_columns, "MOST_MEMORY", share)
-    assert open_fit(Dataset(data, Y), params).kernels.grower.joint is None
+    grower = open_fit(Dataset(data, Y), params).kernels.grower
+    assert getattr(grower, "joint", None) is None
+    assert getattr(grower, "drawn_places", None) is None
     monkeypatch.setenv(JOINT_CODES, "on")
     with pytest.raises(ParameterError, match=rf"^{JOINT_CODES}='on': {why}.*; unset it$"):
         open_fit(Dataset(data, Y), params)
