@@ -109,9 +109,10 @@ FN i32 score_16(const i64* own_h, const i64* sum_g, const i64* sum_h, const i64 
         const i64 g = sum_g[k] + more_g, h = sum_h[k] + more_h;
         const int allowed = (own_h[k] != 0) & may_split(g, h, node_g - g, node_h - h, least);
         const f32 s = rough_pair(g, h, node_g - g, node_h - h, lambda);
-        bits[k] = allowed ? (i32)as_u32(s) : NEVER;
+        const i32 own = allowed ? (i32)as_u32(s) : NEVER;
+        bits[k] = own;
+        most = own > most ? own : most;
     }
-    for (u32 k = 0; k < 16; k++) most = bits[k] > most ? bits[k] : most;
     return most;
 }
 
