@@ -22,7 +22,7 @@ _WORDS = {
     LAST_GROUP: ("on", "off"),
     LEVEL_COLUMNS: ("on", "off"),
     PACKED_ARGUMENTS: ("on", "off"),
-    SENT_COLUMNS: ("on", "together", "off"),
+    SENT_COLUMNS: ("on", "runs", "together", "off"),
     SMALL_FITS: ("on", "off"),
 }
 

@@ -1,8 +1,7 @@
 """Pages that take turns, and bring the columns alone that the trees of a batch draw.
 
     host     |page 0: f0 f1 f2 f3 ..|page 1: f0 f1 f2 f3 ..|     column by column
-    drawn     f1 f3
-    together |page 0: f1 f3|page 1: f1 f3|                       put there by threads, if asked for
+    together |page 0: f1 f3|page 1: f1 f3|                       put there by threads, once a batch
     slot     |f1|f3|  ->  |row 0: f1 f3|row 1: f1 f3| ..         as they come, and for histograms
 
 Columns stay in a slot until other ones are drawn, or another page needs it.
@@ -50,23 +49,38 @@ def places_of(columns: npt.NDArray[np.uint32], n_features: int) -> npt.NDArray[n
     return digits
 
 
+def puts_together(n_slots: int, n_pages: int) -> bool:
+    """Tell whether threads put the drawn columns of pages together, for one copy of each page.
+
+    That is where pages come in every pass. Else each is brought once, in runs of neighbouring
+    columns, and the threads would only be waited for. H200, 2 M x 400, depth 6, ms a round in runs
+    and together: memory for a quarter of the codes, a tenth drawn 33 to 41 and 35 to 37 (CUDA), 38
+    to 42 and 31 (OpenCL), 20 % 68 and 56, 79 and 54, 30 % 137 and 63, 159 and 103; memory for all,
+    a tenth 6.0 and 11.2, 5.8 and 10.1.
+
+    ``PYOPENCL_GBDT_SENT_COLUMNS`` may be ``"runs"`` or ``"together"``.
+    """
+    word = asked(SENT_COLUMNS)
+    return word == "together" or (word != "runs" and n_slots < n_pages)
+
+
 class ColumnLoads:
     """Brings the drawn columns of pages: `PageLoads`."""
 
     def __init__(self, transfers: Transfers, stored: HostColumns) -> None:
         self._transfers, self._stored = transfers, stored
-        self._runs: list[tuple[int, int]] = []
+        self.runs: list[tuple[int, int]] = []
 
     def take(self, columns: npt.NDArray[np.uint32]) -> None:
         """Bring other columns from now on."""
-        self._runs = runs_of(columns)
+        self.runs = runs_of(columns)
 
     def expect(self, pages: Sequence[int]) -> None:
         """Do nothing: pages lie in the host's memory."""
 
     def bring(self, index: int, array: DeviceArray, after: Mark) -> Mark:
         """Enqueue the copy of a page's drawn columns to the device."""
-        parts = [self._stored.columns(index, *run) for run in self._runs]
+        parts = [self._stored.columns(index, *run) for run in self.runs]
         return self._transfers.bring_parts(array, parts, (after,))
 
     def close(self) -> None:
@@ -79,7 +93,9 @@ class ColumnsTogether(ColumnLoads):
     They lie in page-locked memory then, and one copy brings them.
     """
 
-    def __init__(self, device: Device, transfers: Transfers, stored: HostColumns) -> None:
+    def __init__(
+        self, device: Device, transfers: Transfers, stored: HostColumns, most_columns: int
+    ) -> None:
         super().__init__(transfers, stored)
         n_pages = len(stored.bounds)
         self._device = device
@@ -87,7 +103,7 @@ class ColumnsTogether(ColumnLoads):
         self._ready: list[Future[int] | None] = [None] * n_pages
         self._marks: list[Mark] = [None] * n_pages
         self._pool: ThreadPoolExecutor | None = None
-        self.most_columns = 0
+        self._most_columns = most_columns
 
     def take(self, columns: npt.NDArray[np.uint32]) -> None:
         """Bring other columns from now on."""
@@ -100,7 +116,7 @@ class ColumnsTogether(ColumnLoads):
         for index in pages:
             if self._together[index] is None:
                 n_rows = self._stored.bounds[index][1]
-                self._together[index] = self._device.pinned(self.most_columns * n_rows)
+                self._together[index] = self._device.pinned(self._most_columns * n_rows)
             if self._ready[index] is None:
                 self._ready[index] = self._pool.submit(self._put_together, index)
 
@@ -109,7 +125,7 @@ class ColumnsTogether(ColumnLoads):
         self._transfers.wait(self._marks[index])  # of what lay there before
         to, end = self._together[index], 0
         assert to is not None
-        for run in self._runs:
+        for run in self.runs:
             own = self._stored.columns(index, *run)
             to[end : end + own.size] = own
             end += own.size
@@ -138,16 +154,22 @@ class ColumnStream(PageStream):
         self._gathers: Sequence[Sequence[Launch]] = ()
 
     def _loads_of(self, stored: Any) -> Loads:
-        together = asked(SENT_COLUMNS) == "together"
-        own = self.transfers, stored
-        self._columns = ColumnsTogether(self.device, *own) if together else ColumnLoads(*own)
+        self._stored, self._columns = stored, ColumnLoads(self.transfers, stored)
         return self._columns
 
     def use(self, slots: Sequence[Mapping[str, DeviceArray]]) -> None:
         """Begin with empty slots; see `PageStream`."""
         super().use(slots)
-        if isinstance(self._columns, ColumnsTogether):
-            self._columns.most_columns = max((own[CODES].shape[0] for own in slots), default=0)
+        if not slots:  # they lie elsewhere meanwhile
+            return
+        runs, own = self._columns.runs, (self.transfers, self._stored)
+        self._columns.close()
+        if puts_together(len(slots), self.n_pages):
+            most = max(arrays[CODES].shape[0] for arrays in slots)
+            self._columns = ColumnsTogether(self.device, *own, most)
+        else:
+            self._columns = ColumnLoads(*own)
+        self._columns.runs, self._loads = runs, self._columns
 
     def begin_columns(self) -> None:
         """Run what is on the list, if it asks for the columns drawn before."""

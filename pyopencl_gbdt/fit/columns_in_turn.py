@@ -12,7 +12,7 @@ from pyopencl_gbdt.device.arena import MemoryPlan
 from pyopencl_gbdt.device.switches import SENT_COLUMNS, asked
 from pyopencl_gbdt.device.team.member import Team
 from pyopencl_gbdt.fit import page_schedule
-from pyopencl_gbdt.fit.column_stream import BYTE_CODES, ColumnStream
+from pyopencl_gbdt.fit.column_stream import BYTE_CODES, ColumnStream, puts_together
 from pyopencl_gbdt.fit.nodes import Nodes
 from pyopencl_gbdt.fit.page import in_slot
 from pyopencl_gbdt.fit.page_schedule import CODES
@@ -23,11 +23,11 @@ from pyopencl_gbdt.pages.stored import HostColumns, KeptPages
 from pyopencl_gbdt.parameters.facts import FitFacts
 from pyopencl_gbdt.primitives.packed_codes import BlockOrder, JoinedCodes, PackedCodes
 
-#: Most of all columns that a pass sends; else it sends all. H100, 2 M x 400, depth 6, memory for a
-#: quarter of the codes, ms a round with all columns and with the drawn ones: a tenth 94 to 102 and
-#: 31 to 36 (CUDA), 95 and 33 to 44 (OpenCL), 5.0 and 0.19 GB; 30 % 94 to 99 and 109 to 125, 96 to
-#: 97 and 124 to 152, 5.0 and 1.3 GB: each run of neighbours is a copy of its own.
-MOST_SENT = 0.2
+#: Most of all columns that a pass sends; else it sends all. H200, 2 M x 400, depth 6, memory for a
+#: quarter of the codes, ms a round with all columns and with the drawn ones: a tenth 96 and 35 to
+#: 37 (CUDA), 96 and 31 (OpenCL), 5.0 and 0.19 GB; 20 % 97 and 56, 98 and 54, 5.0 and 0.72 GB; 30 %
+#: 96 and 63, 97 and 103, 5.0 and 1.3 GB.
+MOST_SENT = 0.25
 #: Bytes of a row that a pass moves beside its codes, about: quanta, and row ids read and written.
 ROW_BYTES = 16
 #: The name of the codes that trees gather, among a page's arrays of rows.
@@ -40,11 +40,12 @@ def sends_columns(device: Device, nodes: Nodes, facts: FitFacts, team: Team) -> 
     """Tell whether the pages of a fit bring the columns alone that trees draw.
 
     That is for pages that one device copies from the host's memory, and columns that are at most
-    `MOST_SENT` of all. Where trees may grow on drawn rows in place of that, fewer bytes decide. The
-    trees are the same.
+    `MOST_SENT` of all. Where trees may grow on drawn rows in place of that, fewer bytes decide. If
+    all pages would stay on the device with all columns, ``Placement`` brings these. The trees are
+    the same.
 
-    ``PYOPENCL_GBDT_SENT_COLUMNS`` may be ``"off"``, or ``"on"``: wherever this is possible; or
-    ``"together"``: there, too, and threads of the host put a page's drawn columns together.
+    ``PYOPENCL_GBDT_SENT_COLUMNS`` may be ``"off"``, or ``"on"``: wherever this is possible; or a
+    word of ``puts_together``: there, too.
     """
     word, pages = asked(SENT_COLUMNS), facts.pages
     if word == "off" or team.size > 1 or page_schedule.works_in_place(device):
@@ -80,7 +81,7 @@ class ColumnsInTurn(RowsInTurn):
         """Return what the host keeps of all pages: all columns."""
         kept = super().kept()
         del kept.arrays[GATHERED]
-        if asked(SENT_COLUMNS) == "together":
+        if puts_together(self.schedule.n_slots, len(self.schedule.bounds)):
             kept.arrays["drawn columns"] = kept.arrays[CODES]
         kept.arrays[CODES] = (self.features.layout.n_features, self.n_rows), _BYTE
         return kept

@@ -115,7 +115,9 @@ def assemble(
     if schedule is not None:
         from pyopencl_gbdt.fit.columns_in_turn import ColumnsInTurn, sends_columns
 
-        sends = sends_columns(device, nodes, ways.facts, share.team)
+        sends = facts.pages.sends_columns
+        if sends is None:
+            sends = sends_columns(device, nodes, ways.facts, share.team)
         ways.learn(sends_columns=sends)
         kind = partial(ColumnsInTurn if sends else RowsInTurn, schedule=schedule)
     rows = kind(

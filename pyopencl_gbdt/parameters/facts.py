@@ -157,8 +157,8 @@ class PageFacts:
         The same, of columns that the levels of a tree draw together.
     gathers : bool
         Whether trees grow on drawn rows that were gathered, see ``fit.rows_in_turn``.
-    sends_columns : bool
-        Whether pages that take turns bring the columns alone that trees draw.
+    sends_columns : bool or None
+        Whether pages that take turns bring the columns alone that trees draw; None: not decided.
     most_picks : int
         Most leaves of a tree that a step may split; 0 is as many as suit the device.
     """
@@ -181,7 +181,7 @@ class PageFacts:
     percent_gathered: int | None = None
     percent_of_levels: int | None = None
     gathers: bool = False
-    sends_columns: bool = False
+    sends_columns: bool | None = None
     most_picks: int = 0
 
 

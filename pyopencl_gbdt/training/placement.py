@@ -7,6 +7,7 @@ rows do not fit, and nothing asks for all of them at a time, pages take turns.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ import numpy as np
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.device.arena import MemoryPlan
+from pyopencl_gbdt.device.switches import SENT_COLUMNS, asked
 from pyopencl_gbdt.device.team.messages import FitsDevice, IsQuantized
 from pyopencl_gbdt.errors import MemoryPlanError
 from pyopencl_gbdt.fit import rows_in_turn
@@ -51,12 +53,7 @@ from pyopencl_gbdt.pages.cuts import CUT_RULES
 from pyopencl_gbdt.pages.disk_pages import DiskPages
 from pyopencl_gbdt.pages.joint_columns import MOST_CELLS
 from pyopencl_gbdt.pages.levels import cut_features, layout_of, most_levels
-from pyopencl_gbdt.pages.page import (
-    AnyPage,
-    Layout,
-    QuantizedData,
-    even_layout,
-)
+from pyopencl_gbdt.pages.page import AnyPage, Layout, QuantizedData, even_layout
 from pyopencl_gbdt.pages.paged import (
     expected_columns,
     expected_tiles,
@@ -302,14 +299,10 @@ class Placement:
         return FitFeatures(layout, n_ordered=ordered, limits=self.limits, sampled=sampled)
 
     def _parts(
-        self,
-        layout: Layout,
-        pages: Sequence[AnyPage],
-        columns: ColumnSizes | None,
-        tiles: TileSizes | None,
-        schedule: PageSchedule | None = None,
-        beside: MemoryPlan | None = None,
-    ) -> FitParts:
+        self, layout: Layout, pages: Sequence[AnyPage], columns: ColumnSizes | None,
+        tiles: TileSizes | None, schedule: PageSchedule | None = None,
+        beside: MemoryPlan | None = None, *, sends: bool | None = None,
+    ) -> FitParts:  # fmt: skip
         """Return a fit's parts; several leaves split in a step where that is faster, and fits."""
         exclusive = list[list[int]]()
         n_small = np.count_nonzero(np.diff(layout.feature_offset) <= MOST_CELLS // 2)
@@ -320,7 +313,7 @@ class Placement:
             self._features(layout), columns=columns, tiled=tiles, exclusive=exclusive
         )
         kind = features.kind if schedule is None else "streamed"
-        facts = self.facts.with_pages(kind=kind, most_picks=0)
+        facts = self.facts.with_pages(kind=kind, most_picks=0, sends_columns=sends)
         known = features, pages, schedule, beside or self.beside
         parts = self._sized(facts, *known)
         if self.policy is None and self.chosen.picks > 1 and not self._fits_all(parts):
@@ -328,13 +321,9 @@ class Placement:
         return parts
 
     def _sized(
-        self,
-        facts: FitFacts,
-        features: FitFeatures,
-        pages: Sequence[AnyPage],
-        schedule: PageSchedule | None,
-        beside: MemoryPlan,
-    ) -> FitParts:
+        self, facts: FitFacts, features: FitFeatures, pages: Sequence[AnyPage],
+        schedule: PageSchedule | None, beside: MemoryPlan,
+    ) -> FitParts:  # fmt: skip
         """Return a fit's parts, and set the policy; all members of a team call it together."""
         self.chosen = self.policy or agreed(choose_policy(facts), self.share.team)
         parts = assemble(
@@ -365,13 +354,26 @@ class Placement:
 
     def _turned(self, layout: Layout, bounds: Sequence[tuple[int, int]] | None = None) -> FitParts:
         """Return a fit's parts for pages that take turns, with no pages yet."""
-        parts = self._parts(layout, (), None, None, PageSchedule([(0, self.data.n_rows)], 1))
-        choose_turns(parts, self._on_paper, bounds, self.n_pages, self.n_slots)
-        check(self._on_paper(parts))
+        parts = self._scheduled(layout, bounds)
+        if parts.ways.facts.pages.sends_columns and asked(SENT_COLUMNS) == "auto":
+            with suppress(MemoryPlanError):
+                other = self._scheduled(layout, bounds, sends=False)
+                schedule = other.rows.schedule
+                if schedule and not copied_share(schedule):  # all columns stay on the device
+                    parts = other
         rows = parts.rows
         assert isinstance(rows, RowsInTurn)
         if not rows.by_column and rows_in_turn.may_gather_rows(parts.nodes, rows.team):
             self._gather(parts, bounds)
+        return parts
+
+    def _scheduled(
+        self, layout: Layout, bounds: Sequence[tuple[int, int]] | None, *, sends: bool | None = None
+    ) -> FitParts:
+        one = PageSchedule([(0, self.data.n_rows)], 1)
+        parts = self._parts(layout, (), None, None, one, sends=sends)
+        choose_turns(parts, self._on_paper, bounds, self.n_pages, self.n_slots)
+        check(self._on_paper(parts))
         return parts
 
     def _gather(self, parts: FitParts, bounds: Sequence[tuple[int, int]] | None) -> None:

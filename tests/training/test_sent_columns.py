@@ -8,7 +8,7 @@ from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.device.switches import LEVEL_COLUMNS, SENT_COLUMNS
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.fit import page_schedule
-from pyopencl_gbdt.fit.column_stream import ColumnStream, places_of, runs_of
+from pyopencl_gbdt.fit.column_stream import ColumnsTogether, ColumnStream, places_of, runs_of
 from pyopencl_gbdt.model import to_json
 from pyopencl_gbdt.training import fit as fit_module
 from tests.conftest import TEST_DEVICE
@@ -80,7 +80,7 @@ def test_models_are_those_of_resident_codes(monkeypatch, way):
     params, label = WAYS[way]
     monkeypatch.setenv(LEVEL_COLUMNS, "on")
     whole = to_json(train({**PARAMS, **params}, rows(label)).ensemble)
-    for word in ("on", "together", "off"):
+    for word in ("runs", "together", "off"):
         monkeypatch.setenv(SENT_COLUMNS, word)
         text, variants, stream = streamed(monkeypatch, params, rows(label))
         assert text == whole, word
@@ -92,6 +92,7 @@ def test_models_are_those_of_resident_codes(monkeypatch, way):
 def test_bytes_shrink_with_the_columns_drawn(monkeypatch):
     """Where all pages lie on the device, a tree brings its columns once; else once a pass."""
     sent = {}
+    monkeypatch.setenv(SENT_COLUMNS, "on")
     for n_drawn in (DRAWN, 2 * DRAWN):
         for n_slots in (PAGES, 2):
             share = {"colsample_bytree": n_drawn / FEATURES}
@@ -105,6 +106,20 @@ def test_bytes_shrink_with_the_columns_drawn(monkeypatch):
     monkeypatch.setenv(SENT_COLUMNS, "off")
     _, _, stream = streamed(monkeypatch, {}, rows(), 2)
     assert 2 * sent[DRAWN, 2] < stream.transfers.n_in
+
+
+@pytest.mark.parametrize("kernels", ["gpu"], indirect=True)
+def test_which_pages_bring_drawn_columns_by_themselves(monkeypatch):
+    """Those that come in every pass, and threads put their columns together."""
+    _, _, stream = streamed(monkeypatch, {}, rows(), 2)
+    assert isinstance(stream._loads, ColumnsTogether)
+    monkeypatch.setenv(SENT_COLUMNS, "on")
+    _, _, stream = streamed(monkeypatch, {}, rows(), PAGES)
+    assert isinstance(stream, ColumnStream)
+    assert not isinstance(stream._loads, ColumnsTogether)
+    monkeypatch.delenv(SENT_COLUMNS)
+    _, _, stream = streamed(monkeypatch, {}, rows(), PAGES)
+    assert not isinstance(stream, ColumnStream)
 
 
 OTHERS = {
@@ -140,7 +155,7 @@ def test_a_device_that_works_in_the_hosts_memory_copies_nothing(monkeypatch):
 
 def test_words_of_the_environment(monkeypatch):
     monkeypatch.setenv(SENT_COLUMNS, "yes")
-    with pytest.raises(ParameterError, match="expected 'on', 'together', 'off' or 'auto'"):
+    with pytest.raises(ParameterError, match="expected 'on', 'runs', 'together', 'off' or 'auto'"):
         streamed(monkeypatch, {}, rows())
 
 
