@@ -121,27 +121,9 @@ KERNEL(${wg_size}) sum_rows(${inputs()}
 ${own_rows()}\
     const u32 n_nodes = leaf_header[0];
     const int fits = n_nodes <= ${cells};
-    for (u32 i = LOCAL_ID; i < ${n_exponents}; i += ${wg_size}) counts[i] = exponents[${n_exponents} * tree + i];
-    for (u32 i = LOCAL_ID; i < (fits ? 4 * n_nodes : 0); i += ${wg_size}) own[i] = 0;
-    BARRIER();
-${exponents.scale_exponents(wg_size, n_exponents)}\
-    const f32 unit_g = power_of_two(scale_g), unit_h = power_of_two(scale_h);
-    const u32 wide = wides[0] | wides[1];
-    if (GROUP_ID == 0 && LOCAL_ID == 0) {
-        scale[tree].g = scale_g;
-        scale[tree].h = scale_h;
-        scale[tree].weight_shift = weight_shift;
-    }
+${sums.begin(wg_size, n_exponents)}\
     <%self:each_gradient>
-            /* the product with a power of two is exact; wide ones do not fit 31 bits */
-            i64 quanta_g = wide ? to_quanta(g, scale_g) : round_to_i32(g * unit_g);
-            i64 quanta_h = wide ? to_quanta(h, scale_h) : round_to_i32(h * unit_h);
-            if (quanta_h < 1) quanta_h = 1; /* a row that counts has at least 1 quantum */
-% if weighted:
-            quanta_g = weigh(quanta_g, weights[row]);
-            quanta_h = weigh(quanta_h, weights[row]);
-            if (quanta_h < 1) quanta_h = 1;
-% endif
+${sums.quanta(weighted)}\
             add_to_leaf(own, sums, fits ? n_nodes : 0, leaves[row], quanta_g, quanta_h);
     </%self:each_gradient>
     BARRIER();

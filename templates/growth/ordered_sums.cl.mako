@@ -1,5 +1,6 @@
 ## ordered_sums: gradients of entries, sums of 64 bits as two words, and leaf weights; `ordered_leaves`
 ## and `leaves_by_next_order` import these defs
+<%namespace name="exponents" file="exponents.cl.mako"/>
 
 ## The loop over the gradients g and h of the entries of `share`, from which rows that count are taken: the
 ## body sees `row`, too.
@@ -33,6 +34,34 @@
             ${caller.body()}
         }
     }
+</%def>
+
+## Choose a tree's scale by its `exponents`, and set the group's `own` sums of nodes to 0.
+<%def name="begin(wg_size, n_exponents)">
+    for (u32 i = LOCAL_ID; i < ${n_exponents}; i += ${wg_size}) counts[i] = exponents[${n_exponents} * tree + i];
+    for (u32 i = LOCAL_ID; i < (fits ? 4 * n_nodes : 0); i += ${wg_size}) own[i] = 0;
+    BARRIER();
+${exponents.scale_exponents(wg_size, n_exponents)}\
+    const f32 unit_g = power_of_two(scale_g), unit_h = power_of_two(scale_h);
+    const u32 wide = wides[0] | wides[1];
+    if (GROUP_ID == 0 && LOCAL_ID == 0) {
+        scale[tree].g = scale_g;
+        scale[tree].h = scale_h;
+        scale[tree].weight_shift = weight_shift;
+    }
+</%def>
+
+## What a row with the gradients g and h adds in this scale: quanta_g and quanta_h.
+<%def name="quanta(weighted)">
+            /* the product with a power of two is exact; wide ones do not fit 31 bits */
+            i64 quanta_g = wide ? to_quanta(g, scale_g) : round_to_i32(g * unit_g);
+            i64 quanta_h = wide ? to_quanta(h, scale_h) : round_to_i32(h * unit_h);
+            if (quanta_h < 1) quanta_h = 1; /* a row that counts has at least 1 quantum */
+% if weighted:
+            quanta_g = weigh(quanta_g, weights[row]);
+            quanta_h = weigh(quanta_h, weights[row]);
+            if (quanta_h < 1) quanta_h = 1;
+% endif
 </%def>
 
 <%def name="words_of_sums(wg_size)">

@@ -162,19 +162,7 @@ ${payload.read()}\
             }
             wait_for(opened, phase + step);
         }
-        const u32 next_first = levels[depth + 1].first, n_split = levels[depth + 1].count / 2;
-        if (depth + 1 == n_levels || n_split == 0) break;
-        const u32 next_slot = (next_first - n_trees) / 2 + n_trees;
-        GLOBAL u32* moved = counters + (phase + 2) * WORDS;
-        for (u32 task = take(moved); task < n_split; task = take(moved)) {
-            move_rows(nodes, next_first + 2 * task, next_slot + task, n_rows, codes, feature_bins,
-                      even_rows, odd_rows);
-            if (finishes(moved, n_split)) open_next(opened, phase + 2);
-        }
-        wait_for(opened, phase + 2);
+${tasks.move_level("counters + (phase + 2) * WORDS", 2)}\
     }
-    if (finishes(counters, N_GROUPS)) { /* the last one leaves all counters at 0 */
-        for (u32 i = 0; i < (${phases} * n_levels + 1) * WORDS; i++) counters[i] = 0;
-        WRITE_SHARED_U64(opened, 0);
-    }
+${tasks.end_launch(phases)}\
 }

@@ -76,6 +76,27 @@ FN void place_pair(GLOBAL node_t* nodes, const u32 left, const u32 slot) {
 }
 </%def>
 
+## Move the rows of a level in the phase `phase + behind`; the loop over levels ends behind the last one.
+<%def name="move_level(counters_of_moves, behind)">
+        const u32 next_first = levels[depth + 1].first, n_split = levels[depth + 1].count / 2;
+        if (depth + 1 == n_levels || n_split == 0) break;
+        const u32 next_slot = (next_first - n_trees) / 2 + n_trees;
+        GLOBAL u32* moved = ${counters_of_moves};
+        for (u32 task = take(moved); task < n_split; task = take(moved)) {
+            move_rows(nodes, next_first + 2 * task, next_slot + task, n_rows, codes, feature_bins,
+                      even_rows, odd_rows);
+            if (finishes(moved, n_split)) open_next(opened, phase + ${behind});
+        }
+        wait_for(opened, phase + ${behind});
+</%def>
+
+<%def name="end_launch(phases)">
+    if (finishes(counters, N_GROUPS)) { /* the last one leaves all counters at 0 */
+        for (u32 i = 0; i < (${phases} * n_levels + 1) * WORDS; i++) counters[i] = 0;
+        WRITE_SHARED_U64(opened, 0);
+    }
+</%def>
+
 <%def name="moves(code)">
 ${places()}
 /* Move a node's rows to its children: of those that go left the first places, of others the last. */
