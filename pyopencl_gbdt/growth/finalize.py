@@ -15,12 +15,12 @@ from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.dtypes import KEPT, LEVEL, PAYLOAD, STEP, WALK
 from pyopencl_gbdt.fit.features import FitFeatures
 from pyopencl_gbdt.fit.nodes import Batch, Nodes
-from pyopencl_gbdt.fit.page import FitPage
+from pyopencl_gbdt.fit.page import FitPage, RowPart
 from pyopencl_gbdt.fit.page_schedule import CODES
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.rows import FitRows
 from pyopencl_gbdt.fit.ways import LISTS, Ways
-from pyopencl_gbdt.gradients.gradients import EXPONENTS
+from pyopencl_gbdt.gradients.gradients import EXPONENTS, are_counted_ahead
 from pyopencl_gbdt.gradients.sources import GradientSource
 from pyopencl_gbdt.growth.partition import Partition
 from pyopencl_gbdt.objectives import Objective
@@ -173,7 +173,8 @@ class UpdateMargins:
 
     def __init__(self, parts: FitParts, partition: Partition | None = None) -> None:
         self.arena, self.rows, self.nodes, self.features, self.ways = parts
-        ways = self.ways
+        ways, rows = self.ways, self.rows
+        counts = self._counts = are_counted_ahead(rows, self.nodes, ways)
         for attempt in ways.attempts("update_margins"):
             with attempt as variant:
                 made = ways.device.build(
@@ -185,6 +186,9 @@ class UpdateMargins:
                     prefetch=_AHEAD if self.arena.device.caps.prefetches else 0,
                     categories=self.features.has_categories,
                     linear=self.nodes.params.linear_tree,
+                    loss=ways.facts.loss.kernel if counts and variant.name == "walk" else "",
+                    weighted=rows.weighted,
+                    n_exponents=EXPONENTS,
                 )
                 self.program = ways.built(attempt, made)
 
@@ -202,6 +206,14 @@ class UpdateMargins:
         values = self.arena["row_values"]
         return {"n_features": values.shape[1], "values": values, **walked_terms(self.arena)}
 
+    def _next(self, batch: Batch, part: RowPart) -> dict[str, Any]:
+        """Return the kernel's arguments for exponents of the next round's gradients."""
+        if not self._counts:
+            return {}
+        more = self.rows.gradient_arguments(batch, part)
+        labels = {"labels": more["labels"], "label_stride": more["label_stride"]}
+        return labels | part.arguments(*self.rows.weights, "exponents")
+
     def _page(self, batch: Batch, page: FitPage) -> Launch:
         bind, part = self.program.bind, page.part
         nodes = self.nodes
@@ -214,7 +226,7 @@ class UpdateMargins:
                 "add_leaves", (groups, outputs), n_rows=part.n_rows, first_tree=batch.first,
                 n_trees=batch.size, n_parallel=nodes.n_parallel, **page.rows,
                 **page.codes.row_arguments(), **self.features.walked_sets(self.arena),
-                **self._terms(), **part.arguments("steps", "margins"),
+                **self._terms(), **self._next(batch, part), **part.arguments("steps", "margins"),
             )  # fmt: skip
         most_tasks = nodes.n_trees * page.n_rows // variant.params["chunk"] + nodes.max_nodes
         return bind(

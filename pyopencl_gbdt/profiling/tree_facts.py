@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.dtypes import NO_NODE, QUANTA, SUM
 from pyopencl_gbdt.fit.parts import FitParts
-from pyopencl_gbdt.gradients.gradients import are_computed_again
+from pyopencl_gbdt.gradients.gradients import are_computed_again, are_counted_ahead
 from pyopencl_gbdt.growth.histogram import histogram_groups
 from pyopencl_gbdt.growth.split import candidates_of
 
@@ -183,6 +183,11 @@ class TreeFacts:
         """Whether quanta of the outputs are computed where leaves add them up, not stored."""
         fit = self.fit
         return bool(fit.nodes.n_sketches) and are_computed_again(fit.ways.facts, fit.rows)
+
+    @property
+    def counts_ahead(self) -> bool:
+        """Whether exponents of the next round's gradients are counted where margins change."""
+        return are_counted_ahead(self.fit.rows, self.fit.nodes, self.fit.ways)
 
     @property
     def path_codes(self) -> int:

@@ -146,6 +146,7 @@ class Fit(FinishedRounds):
         kernels.leaves.start(starting_margins(self.base_margin), self._state)
         kernels.boosting.start(self.base_margin, self.evaluation)
         parts.arena.device.send()  # a loss of the user's may launch kernels of its own
+        kernels.gradients.begin()
         kernels.bind(self.statistics.turn())
         for rows in self.evaluation:
             kernels.follow(rows)

@@ -1,5 +1,11 @@
-## exponents: counts of gradients by their exponents, half of them of g, half of h; `gradients` and
-## `ordered_leaves` import it
+## exponents: counts of gradients by their exponents, half of them of g, half of h; `gradients`, `ordered_leaves`
+## and `update_margins` import it
+
+## Count a row's g and h.
+<%def name="count(n_exponents)">\
+        atomic_add_local_u32(&counts[(as_u32(g) >> 23) & 0xFF], 1);
+        atomic_add_local_u32(&counts[${n_exponents // 2} + ((as_u32(h) >> 23) & 0xFF)], 1);
+</%def>
 
 ## Add a group's `counts` to `exponents`.
 <%def name="add_counts(wg_size, n_exponents)">

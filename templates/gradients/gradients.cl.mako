@@ -153,8 +153,7 @@ ${batch(sampled)}\
         g = finite(g * factors[row]);
         h = finite(h * factors[row]);
 % endif
-        atomic_add_local_u32(&counts[(as_u32(g) >> 23) & 0xFF], 1);
-        atomic_add_local_u32(&counts[${n_exponents // 2} + ((as_u32(h) >> 23) & 0xFF)], 1);
+${exponents.count(n_exponents)}\
     }
 % endif
 ${exponents.add_counts(wg_size, n_exponents)}\

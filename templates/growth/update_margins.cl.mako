@@ -2,17 +2,24 @@
 ## uses: structs tasks decision blocks
 ## uses if categories: set_decision
 ## uses if linear: portable_math linear_leaf
+## uses if loss: portable_math portable_log
 ##
 ##   walk      every row walks the tree by its codes; rows are read in order
 ##   by_rows   the nodes' row lists give the rows, see `leaf_of_rows`. Every output has only one tree in a batch,
 ##             as two trees would write the same margin.
 ##
+##   With a loss, rows that walk also count the exponents of their next gradients, as `gradients` does: one launch and
+##   one reading of the margins less.
+##
 ## params: wg_size; walk, whether rows walk the tree; chunk, rows of a task;
 ##         code, the code's type, or tiled; prefetch, rows ahead that are asked for (0: not at all);
-##         categories, splits may be by sets of codes; linear, leaves add linear functions of rows that walk
-<%page args="wg_size, walk, chunk, code, prefetch, categories, linear"/>
+##         categories, splits may be by sets of codes; linear, leaves add linear functions of rows that walk;
+##         loss, statements that set g and h from margin, label and output; weighted; n_exponents, counts of a tree
+<%page args="wg_size, walk, chunk, code, prefetch, categories, linear, loss, weighted, n_exponents"/>
 <%namespace name="codes" file="row_codes.cl.mako"/>
+<%namespace name="exponents" file="exponents.cl.mako"/>
 <%namespace name="leaf_of_rows" file="leaf_of_rows.cl.mako"/>
+<%namespace name="losses" file="loss.cl.mako"/>
 <%namespace name="outputs" file="outputs.cl.mako"/>
 <%
     of_terms = (
@@ -23,13 +30,29 @@
 
 % if walk:
 ${codes.in_rows(code)}
+% if loss:
+${losses.gradient(loss)}
+% endif
 KERNEL(${wg_size}) add_leaves(
         const u32 n_rows, const u32 first_row, const u32 page_rows, const u32 first_tree,
         const u32 n_trees, const u32 n_parallel,
         ${codes.row_parameters(code)},
-        GLOBAL const u32x4* RESTRICT steps, ${"GLOBAL const u32* RESTRICT sets, " if categories else ""}${of_terms if linear else ""}GLOBAL f32* RESTRICT margins) {
+        GLOBAL const u32x4* RESTRICT steps, ${"GLOBAL const u32* RESTRICT sets, " if categories else ""}${of_terms if linear else ""}
+% if loss:
+        const u64 label_stride, GLOBAL const f32* RESTRICT labels, ${"GLOBAL const f32* RESTRICT weights, " if weighted else ""}GLOBAL u32* exponents,
+% endif
+        GLOBAL f32* RESTRICT margins) {
+% if loss:
+    LOCAL_ARRAY(u32, counts, ${n_exponents});
+% endif
 ${outputs.trees_of_output()}\
     margins += first_row;
+% if loss:
+    labels += output * label_stride + first_row;
+    exponents += ${n_exponents} * GROUP_ID_Y;
+    for (u32 i = LOCAL_ID; i < ${n_exponents}; i += ${wg_size}) counts[i] = 0;
+    BARRIER();
+% endif
     for (u32 row = GROUP_ID * ${wg_size} + LOCAL_ID; row < page_rows; row += N_GROUPS * ${wg_size}) {
         const row_t mine = row_of(${codes.row(code)}, row);
         f32 margin = margins[row];
@@ -44,7 +67,18 @@ ${codes.walk(categories)}\
 % endif
         }
         margins[row] = margin;
+% if loss:
+% if weighted:
+        if (as_u32(weights[first_row + row]) == 0) continue;
+% endif
+        f32 g, h;
+        gradient(margin, labels[row], output, &g, &h);
+${exponents.count(n_exponents)}\
+% endif
     }
+% if loss:
+${exponents.add_counts(wg_size, n_exponents)}\
+% endif
 }
 % else:
 ${leaf_of_rows.by_rows(

@@ -118,7 +118,7 @@ def test_launches_of_a_round(monkeypatch):
     fit = Fit(open_device(TEST_DEVICE), found, get_objective(found.objective, found), data, 0.0)
     (actions,) = fit.kernels.batches(joined=False)
     assert [action.name for action in actions] == [
-        "gradients", "quantize_gradients_begin_tree",
+        "quantize_gradients_begin_tree",
         *["histogram", "find_decide", "move_place"] * 5,
         "histogram", "find_decide", "finish_tree_keep", "add_leaves",
     ]  # fmt: skip

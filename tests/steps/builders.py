@@ -103,6 +103,7 @@ def make_parts(
     targets=1,
     monotone=None,
     begins=None,
+    loss="",
     **params,
 ):
     """Allocate what a fit has; contents but those of its steps, and weights, are set by the tests.
@@ -112,6 +113,7 @@ def make_parts(
     The trees from the round's ``first`` one on are grown at a time.
     With ``tree_method="exact"`` the page has the entries of the codes in place of them.
     With the first feature of every tile, ``begins``, codes are tiled.
+    ``loss`` is an ``Objective.kernel``; empty: no step of these parts knows the loss.
     """
     checked = Parameters.from_dict({"num_parallel_tree": parallel, **params})
     columns = tiled = None
@@ -124,8 +126,9 @@ def make_parts(
         page = Page(make_page(device, codes), 0, codes.shape[0])
     limits = Constraints(monotone=monotone)
     features = FitFeatures(layout, columns, tiled, limits=limits, sampled=checked.samples_columns)
-    loss = LossFacts(n_outputs=outputs)
-    facts = FitFacts(checked, loss, n_rows=codes.shape[0], n_targets=targets)
+    facts = FitFacts(
+        checked, LossFacts(kernel=loss, n_outputs=outputs), n_rows=codes.shape[0], n_targets=targets
+    )
     sizes = tree_sizes(choose_recipe(facts).policy, checked, codes.shape[0])
     weighted = RowWeights(weights[0] is not None, *weights[1:])
     parts = assemble(device, facts, sizes, features, [page], weighted)

@@ -6,9 +6,11 @@ import pytest
 from pyopencl_gbdt.dtypes import NO_NODE
 from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.growth.finalize import Finalize, UpdateMargins
+from pyopencl_gbdt.numerics.weights import normalise
+from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.primitives.checks import run
 from tests.compare import assert_same_bits
-from tests.reference.gradients import Scale
+from tests.reference.gradients import Scale, exponent_counts
 from tests.reference.partition import goes_left, partition
 from tests.reference.update_margins import add_leaves
 from tests.steps.builders import (
@@ -80,13 +82,23 @@ def list_rows(parts, nodes, rows, rng):
         parts.arena[name].set(content)
 
 
-def check(device, rng, wg, layout, n, shape, max_depth, outputs=1, parallel=1, first=0):
-    """Add trees ``first ..`` of a round, as many as are grown at a time, to their outputs."""
+def check(
+    device, rng, wg, layout, n, shape, max_depth, outputs=1, parallel=1, first=0, loss="",
+    weight=None,
+):  # fmt: skip
+    """Add trees ``first ..`` of a round, as many as are grown at a time, to their outputs.
+
+    With a loss, also compare the counts of exponents of the next gradients.
+    """
     codes = random_codes(rng, layout, n)
+    objective, scaled = get_objective(loss or "binary:logistic"), normalise(weight)
     parts = make_parts(
         device, layout, codes, max_depth=max_depth, work_group_size=wg, outputs=outputs,
-        parallel=parallel, first=first,
+        parallel=parallel, first=first, weights=scaled, targets=outputs,
+        loss=objective.kernel if loss else "",
     )  # fmt: skip
+    labels = rng.integers(0, 2, (outputs, n)).astype(np.float32)
+    parts.arena["labels"].set(labels.reshape(parts.arena["labels"].shape))
     nodes, rows, counts = random_trees(rng, parts, codes, layout, shape)
     make_room_for_trees(parts, nodes.size, counts)
     nodes["sum_g"] = rng.integers(-(2**26), 2**26, nodes.size)
@@ -110,6 +122,11 @@ def check(device, rng, wg, layout, n, shape, max_depth, outputs=1, parallel=1, f
         leaves = [(rows[i], finished["value"][i]) for i in own]
         margins[output] = add_leaves(margins[output], leaves)
     assert_same_bits(parts.arena["margins"].get().reshape(outputs, n), margins, "margins")
+    for tree in range(batch.size if loss else 0):
+        gradients = objective.gradient(margins[tree], labels[tree])
+        counts = np.concatenate([exponent_counts(x, scaled[0]) for x in gradients])
+        found = parts.arena["exponents"].get()[tree].astype(np.int64)
+        assert_same_bits(found, counts, f"exponents of tree {tree}")
 
 
 @pytest.mark.parametrize("layout", [BYTE, WORD], ids=["u8", "u16"])
@@ -133,3 +150,18 @@ def test_several_trees_at_a_time(device, variant, force, rng, first):
         if variant.name == "walk":
             check(device, rng, wg, BYTE, 700, shape, 4, outputs=3, parallel=2, first=first)
             check(device, rng, wg, BYTE, 700, shape, 4, parallel=5, first=first)
+
+
+@pytest.mark.parametrize("outputs", [1, 3])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_exponents_of_the_next_gradients(device, variant, force, rng, outputs, weighted):
+    if variant.name != "walk":
+        pytest.skip("rows are not in order, so their gradients are counted before the next round")
+    force(variant, chunk=CHUNK)
+    wg = 1 if device.caps.kind == "cpu" else 32
+    for n, shape in ((1, "stump"), (3000, "bushy")):
+        weight = (
+            rng.integers(0, 3, n).astype(np.float32) + (np.arange(n) == 0) if weighted else None
+        )
+        for loss in ("binary:logistic", "reg:squarederror"):
+            check(device, rng, wg, BYTE, n, shape, 4, outputs, loss=loss, weight=weight)
