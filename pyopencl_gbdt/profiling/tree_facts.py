@@ -222,6 +222,14 @@ class TreeFacts:
         groups = histogram_groups(self.fit.rows, self.fit.features, self.fit.ways)
         return [partial_histograms(sizes, chunk, groups) for sizes in self.counts.built_sizes]
 
+    def of_steps(self, counts: npt.NDArray[np.int64]) -> int:
+        """Return the sum of steps' counts, each by the share of the features that a step needs."""
+        most = self.fit.features.most_at_steps
+        if not most:
+            return int(counts.sum())
+        shares = zip(counts.tolist(), most, strict=False)  # the last level is not searched
+        return int(sum(count * n for count, n in shares)) // self.n_features
+
     def histograms(self, n_nodes: int) -> int:
         """Bytes of the histograms of so many nodes."""
         return n_nodes * self.n_codes * SUM_PAIR

@@ -63,10 +63,12 @@ def _histogram(trees: TreeFacts) -> int:
     joint = reads_joint(trees.fit.ways)
     row_bytes = joint_order(trees.fit).row_bytes if joint else trees.fit.rows.codes.row_bytes
     codes, built_rows = row_bytes * _share_seen(trees), trees.counts.built_rows
-    rows = round(int(built_rows.sum()) * (codes + QUANTA_PAIR)) + trees.row_ids(built_rows)
+    quanta = int(built_rows.sum()) * QUANTA_PAIR + trees.row_ids(built_rows)
+    rows = round(trees.of_steps(built_rows) * codes) + quanta
     if trees.fit.ways.variant("histogram").atomic_sums:
-        return rows + trees.histograms(trees.built)
-    return rows + trees.histograms(sum(int(parts.sum()) for parts in trees.partials))
+        return rows + trees.histograms(trees.of_steps(trees.counts.built))
+    parts = np.array([int(own.sum()) for own in trees.partials])
+    return rows + trees.histograms(trees.of_steps(parts))
 
 
 def _reduce(trees: TreeFacts) -> int:
@@ -285,11 +287,14 @@ OF_TREE: Mapping[str, Callable[[TreeFacts], int]] = {
     "histogram.reduce": _reduce,
     "tiled_histogram.reduce": _reduce,
     "split.find": lambda trees: (
-        trees.histograms(2 * trees.searched - trees.built)
-        + trees.searched * trees.n_features * CANDIDATE.itemsize
+        trees.histograms(trees.of_steps((2 * trees.counts.nodes - trees.counts.built)[:-1]))
+        + trees.of_steps(trees.counts.nodes[:-1]) * trees.n_features * CANDIDATE.itemsize
     ),
     "plan.best": lambda trees: _candidates(trees, 0, trees.n_features + 1),
-    "plan.best_of_places": lambda trees: _candidates(trees, 0, trees.n_features + 1),
+    "plan.best_of_places": lambda trees: (
+        (trees.of_steps(trees.counts.nodes[:-1]) * trees.n_features + trees.searched)
+        * CANDIDATE.itemsize
+    ),
     "plan.decide": lambda trees: (  # read, written, and children
         2 * (trees.searched + trees.splits) * _RECORD + _candidates(trees, trees.n_features, 1)
     ),

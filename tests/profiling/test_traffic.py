@@ -108,7 +108,9 @@ def fit(*, weighted=False, atomics=True, leaf="walk", policy=LEVEL_WISE, **param
     )  # fmt: skip
     forced = ForcedSplit(feature=1, threshold=0.0, parent=-1, side=0)
     limits = SimpleNamespace(feature_weights=None, monotone=None, forced=[forced])
-    features = SimpleNamespace(layout=layout, columns=None, n_ordered=1, limits=limits)
+    features = SimpleNamespace(
+        layout=layout, columns=None, n_ordered=1, limits=limits, most_at_steps=()
+    )
     ways = SimpleNamespace(chosen=chosen, variant=chosen.__getitem__, facts=facts)
     return FitParts(arena, rows, nodes, features, ways)
 
@@ -188,7 +190,7 @@ ATOMICS = {
     "split.find": 7 * HISTOGRAM + 5 * 2 * CANDIDATE.itemsize,
     # b, C, D, e; those of A are few
     "plan.best": 4 * (2 + 1) * CANDIDATE.itemsize,
-    "plan.best_of_places": 4 * (2 + 1) * CANDIDATE.itemsize,
+    "plan.best_of_places": 5 * (2 + 1) * CANDIDATE.itemsize,
     # five nodes in and out, six children; two candidates of A, one of each of the others
     "plan.decide": (10 + 6) * RECORD + 6 * CANDIDATE.itemsize,
     # A, b, C, D, e: a word of bits each

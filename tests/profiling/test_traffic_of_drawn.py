@@ -93,3 +93,15 @@ def test_trees_that_draw_columns_join_their_codes():
     assert bytes_of("plan.list_places", parts, counts) == FEATURES * (1 + 4 + 4) + 12
     found = bytes_of("whole_trees.grow", parts, counts)
     assert found == ATOMICS["whole_trees.grow"] - 15 - 5 * HISTOGRAM // 2
+
+
+def test_a_level_reads_what_it_and_those_below_it_draw():
+    """Both features at the root, one below it."""
+    counts, parts = count_tree(*tree()), fit()
+    every = {kernel: bytes_of(kernel, parts, counts) for kernel in ("histogram", "split.find")}
+    parts.features.most_at_steps = (FEATURES, 1, 1)
+    below = int(counts.built_rows[1:].sum())
+    histograms = int(counts.built[1:].sum()) * HISTOGRAM
+    saved = -(-below // 2) * parts.rows.codes.row_bytes + histograms // 2
+    assert bytes_of("histogram", parts, counts) == every["histogram"] - saved
+    assert bytes_of("split.find", parts, counts) < every["split.find"]
