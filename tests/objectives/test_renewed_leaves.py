@@ -118,9 +118,8 @@ def test_a_tree_is_xgboosts(alpha, depth, weighted):
     np.testing.assert_allclose(a.weight[inner], b.weight[inner], rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize(
-    "alpha", [*(pytest.param(a, marks=pytest.mark.thorough) for a in (0.1, 0.5)), 0.9]
-)
+@pytest.mark.thorough
+@pytest.mark.parametrize("alpha", [0.1, 0.5, 0.9])
 def test_errors_are_as_small_as_xgboosts(alpha):
     rng = np.random.default_rng(6)
     X = rng.normal(size=(6000, 6)).astype(np.float32)
