@@ -130,7 +130,9 @@ class PartitionByCodes:
         return [*sets, *moved]
 
     def _page(self, depth: int, batch: Batch, page: FitPage, *, clears: bool) -> Launch:
-        part, cells = page.part, self.rows.cells_to_clear if clears else 0
+        last = depth + 1 == self.nodes.n_levels and not self.nodes.policy.picks_leaves
+        # children of the last level are leaves, which have no place for sums
+        part, cells = page.part, self.rows.cells_to_clear if clears and not last else 0
         least_cleared = 0
         if (
             not self.rows.adds_histograms

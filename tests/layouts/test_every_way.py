@@ -59,6 +59,11 @@ MORE = {
     "steps of classes": {
         "leaf_estimation_iterations": 3, "objective": "multi:softprob", "num_class": 3,
     },
+    "linear leaves": {"linear_tree": True},
+    "symmetric linear leaves": {
+        "linear_tree": True, "grow_policy": "symmetric", "subsample": 0.8,
+    },
+    "linear leaves, leaf by leaf": {"linear_tree": True, **GROWTH["leaf by leaf"]},
     "ordered": {"boosting_type": "ordered"},
     "ordered classes": {
         "boosting_type": "ordered", "objective": "multi:softprob", "num_class": 3, "subsample": 0.7,
@@ -91,6 +96,7 @@ REFUSED = {
     **{name: {"streamed"} for name in ("rank:ndcg", "survival:cox")},
     **{name: {"tiled", "sparse"} for name in MORE if name.startswith("sets")},
     **{name: {"streamed"} for name in MORE if name.startswith("dropped")},
+    **{name: {"streamed", "sparse", "two queues", "team"} for name in MORE if "linear" in name},
     **{name: {"streamed", "two queues", "team"} for name in MORE if name.startswith("ordered")},
     "statistics": {"streamed", "sparse", "two queues", "team"},
     "statistics of symmetric trees": {"streamed", "tiled", "sparse", "two queues", "team"},

@@ -27,14 +27,17 @@ MISSING = make_layout([9, 1, 255], [True] * 3)
 WORD = make_layout([300, 2, 1000, 1], [True, True, False, True])
 
 
-def check(device, rng, wg, layout, counts, *, codes=None, default_left=None, trees=1):
-    """Move the rows of a level; every tree has nodes of these counts, in an order of its own."""
+def check(device, rng, wg, layout, counts, *, codes=None, default_left=None, trees=1, last=False):
+    """Move the rows of a level; every tree has nodes of these counts, in an order of its own.
+
+    The children of the ``last`` level are leaves.
+    """
     n = int(np.sum(counts))
     codes = random_codes(rng, layout, n) if codes is None else codes
     parts = make_parts(
-        device, layout, codes, max_depth=DEPTH + 1, work_group_size=wg, outputs=trees
+        device, layout, codes, max_depth=DEPTH + 2 - last, work_group_size=wg, outputs=trees
     )
-    depth = parts.nodes.n_levels - 1 if trees == 1 or len(counts) > 1 else 0
+    depth = max(0, parts.nodes.n_levels - 2 + last) if trees == 1 or len(counts) > 1 else 0
     tree_of = np.repeat(np.arange(trees), len(counts))
     counts = np.concatenate([counts, *(rng.permutation(counts) for _ in range(trees - 1))])
     splits = rng.random(len(counts)) < 0.8
@@ -91,7 +94,8 @@ def check(device, rng, wg, layout, counts, *, codes=None, default_left=None, tre
     assert_same_bits(parts.arena[before].get(), rows_before, "rows before")
     children = after_nodes["count"][behind : behind + 2 * n_splits]
     assert_same_bits(parts.arena["child_rows"].get(), children, "rows of the children")
-    if parts.rows.cells_to_clear:  # what one task of the histogram builds, it clears
+    leaves = depth + 1 == parts.nodes.n_levels
+    if parts.rows.cells_to_clear and not leaves:  # what one task of the histogram builds, it clears
         several = nodes["count"][splits] // 2 > parts.ways.variant("histogram").params["chunk"]
         pool[fresh : fresh + n_splits][several] = 0
     assert_same_bits(parts.arena["pool"].get(), pool, "pool")
@@ -123,6 +127,10 @@ def test_equals_twin(device, rng, wg, layout):
 def test_several_trees_at_a_time(device, rng, wg):
     check(device, rng, wg, BYTE, [500], trees=3)  # roots
     check(device, rng, wg, BYTE, [CHUNK, CHUNK + 1, 700, 2, 30], trees=3)
+
+
+def test_no_sums_of_leaves_are_cleared(device, rng, wg):
+    check(device, rng, wg, BYTE, [500, 3, 1, 200], last=True)
 
 
 def test_all_missing(device, rng, wg):
