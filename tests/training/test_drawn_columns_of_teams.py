@@ -28,6 +28,7 @@ WAYS = {
     "level by level": {},
     "leaf by leaf": LEAF_WISE,
     "classes": CLASSES,
+    "columns of levels": {"colsample_bytree": 1.0, "colsample_bylevel": 0.1},
     "rows and levels": {"subsample": 0.6, "colsample_bylevel": 0.7, "colsample_bytree": 0.3},
 }
 #: Kernels of the device, and those of GPUs.
