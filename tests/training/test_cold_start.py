@@ -32,12 +32,15 @@ def listen(event, arguments):
 sys.addaudithook(listen)
 before = set(sys.modules)
 import pyopencl_gbdt
+train = pyopencl_gbdt.train
+early = set(sys.modules) - before
 X = np.arange(600, dtype=np.float32).reshape(200, 3) % 37
 params = {"device": sys.argv[1], "max_depth": 3, "verbosity": 0}
-model = pyopencl_gbdt.train(params, pyopencl_gbdt.Dataset(X, X[:, 0]), 2)
+model = train(params, pyopencl_gbdt.Dataset(X, X[:, 0]), 2)
 from pyopencl_gbdt.device.opencl import device
 print(json.dumps({
     "modules": sorted(set(sys.modules) - before),
+    "early": sorted(early),
     "opened": [name for name in opened if name.endswith((".bin", ".mako"))],
     "programs": len(device._programs),
     "model": model.save_raw("json").decode(),
@@ -74,6 +77,11 @@ def test_the_second_process_reads_one_file_and_renders_nothing(processes):
     assert len(second["opened"]) - len(templates) == 1
     assert first["programs"] == second["programs"] <= 8
     assert first["model"] == second["model"]
+
+
+def test_what_trains_is_imported_while_drivers_start(processes):
+    assert "pyopencl_gbdt.training.train" in processes[1]["early"]
+    assert "pyopencl_gbdt.training.running_task" not in processes[1]["early"]
 
 
 def test_it_imports_no_module_that_it_does_not_use(processes):
