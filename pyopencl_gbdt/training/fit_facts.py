@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,6 @@ from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.device.selection import find_several, names_several
 from pyopencl_gbdt.evaluation.watched import Start
 from pyopencl_gbdt.growth import ordered_leaves
-from pyopencl_gbdt.metrics import Metric
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.ensemble import Score
 from pyopencl_gbdt.model.leaf_kinds import LINEAR, with_vectors
@@ -30,6 +29,9 @@ from pyopencl_gbdt.parameters.parameters import ROWS, Parameters
 from pyopencl_gbdt.parameters.refusals import MOST_BINS, OF_CUTS
 from pyopencl_gbdt.parameters.row import refuse
 from pyopencl_gbdt.prediction.model import History
+
+if TYPE_CHECKING:
+    from pyopencl_gbdt.metrics import Metric
 
 
 def fit_facts(

@@ -18,13 +18,13 @@ from pyopencl_gbdt.logger import tell
 from pyopencl_gbdt.parameters.parameters import given_instead
 from pyopencl_gbdt.prediction.model import History, Model
 from pyopencl_gbdt.training.continuing import Before
-from pyopencl_gbdt.training.eval_metrics import Metrics
 from pyopencl_gbdt.training.fit_facts import Task, check_exact
 from pyopencl_gbdt.training.preparing import Evals, Given, check_rounds, prepare, prepared_on
 from pyopencl_gbdt.training.running_task import RunningTask
 
 if TYPE_CHECKING:
     from pyopencl_gbdt.callbacks.checkpoint_files import CheckPoint
+    from pyopencl_gbdt.training.eval_metrics import Metrics
 
 
 class OpenFit:

@@ -6,7 +6,7 @@ import hashlib
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,7 +22,6 @@ from pyopencl_gbdt.data.remarks import warn_of_blurred, warn_of_dropping, warn_o
 from pyopencl_gbdt.data.targets import check_base_margin
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.errors import DataError, DataTypeError, ParameterError
-from pyopencl_gbdt.metrics import Metric
 from pyopencl_gbdt.model.ensemble import Score, each
 from pyopencl_gbdt.objectives import Objective, custom_objective, get_objective
 from pyopencl_gbdt.objectives.base import F32
@@ -37,7 +36,6 @@ from pyopencl_gbdt.training.continuing import (
     check_same_columns,
     continued,
 )
-from pyopencl_gbdt.training.eval_metrics import Metrics, check_ranked, choose_metrics
 from pyopencl_gbdt.training.fit_facts import (
     StartingPoint,
     Task,
@@ -47,6 +45,10 @@ from pyopencl_gbdt.training.fit_facts import (
     sums_labels_on_device,
 )
 from pyopencl_gbdt.training.weighted_sums import check_labels
+
+if TYPE_CHECKING:
+    from pyopencl_gbdt.metrics import Metric
+    from pyopencl_gbdt.training.eval_metrics import Metrics
 
 
 def check_dataset(data: Any) -> Dataset:
@@ -252,10 +254,13 @@ def prepare(
     more = () if custom_metric is None else (custom_metric,)
     metrics: dict[str, Metric] = {}
     if evals or more or eval_metric is not None:
-        sets = [data, *(rows for rows, _ in evals)]
-        metrics = choose_metrics(eval_metric, objective, p, sets, sample, more)
-    for rows, _ in evals:
-        check_ranked(metrics, rows)
+        from pyopencl_gbdt.training.eval_metrics import check_ranked, choose_metrics
+
+        metrics = choose_metrics(
+            eval_metric, objective, p, [data, *(rows for rows, _ in evals)], sample, more
+        )
+        for rows, _ in evals:
+            check_ranked(metrics, rows)
     by_codes = is_part or data.batches is not None or facts.has_vectors
     return Task(p, objective, data, evals, metrics, start, by_codes=by_codes, asked=asked)
 

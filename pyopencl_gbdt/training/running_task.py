@@ -16,8 +16,6 @@ from pyopencl_gbdt.device.kept_programs import bundle
 from pyopencl_gbdt.device.program import BuildNotice
 from pyopencl_gbdt.device.run_ahead import Pace
 from pyopencl_gbdt.device.team.messages import FitLabels
-from pyopencl_gbdt.evaluation.evaluation import Evaluation, plan_evaluation
-from pyopencl_gbdt.evaluation.label_mean import starting_score
 from pyopencl_gbdt.evaluation.watched import EvaluationSet, Start, gather
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.share import Share
@@ -36,6 +34,7 @@ from pyopencl_gbdt.training.fit_facts import StartingPoint, Task
 from pyopencl_gbdt.training.weighted_sums import check_sums
 
 if TYPE_CHECKING:
+    from pyopencl_gbdt.evaluation.evaluation import Evaluation
     from pyopencl_gbdt.profiling.profile import Recorder
 
 F32 = npt.NDArray[np.float32]
@@ -94,6 +93,8 @@ class RunningTask:
         """The devices of all members."""
         beside = MemoryPlan()
         if task.evals:
+            from pyopencl_gbdt.evaluation.evaluation import plan_evaluation
+
             beside = plan_evaluation(
                 device, task.objective, task.metrics, task.evals, data, gathered=task.whole,
                 weighted=self._is_weighted,
@@ -130,6 +131,8 @@ class RunningTask:
 
     def _evaluated(self) -> Evaluation:
         """Return what computes the metrics of the evaluation sets."""
+        from pyopencl_gbdt.evaluation.evaluation import Evaluation
+
         task, labels = self.task, self.fit.parts.arena.arrays.get("labels")
         own = task.objective, task.metrics, task.evals, self.fit.evaluation, labels
         return Evaluation(self.device, *own, task.params.work_group_size)
@@ -153,6 +156,8 @@ class RunningTask:
 
     def _start_at_mean(self, parts: FitParts) -> Start:
         """Compute the base score from the labels on the device; return the margin."""
+        from pyopencl_gbdt.evaluation.label_mean import starting_score
+
         objective, data = self.task.objective, self.task.data
         score = starting_score(parts, objective, data)
         self.start = StartingPoint(score, objective.to_margin(score))
