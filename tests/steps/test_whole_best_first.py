@@ -1,7 +1,6 @@
 """One launch grows the same trees leaf by leaf as launches for each split."""
 
 from dataclasses import replace
-from functools import cache
 
 import numpy as np
 import pytest
@@ -10,28 +9,18 @@ from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.device.arena import Arena
 from pyopencl_gbdt.device.variants import fallbacks
-from pyopencl_gbdt.growth import recipe
 from pyopencl_gbdt.growth.whole_best_first import WholeBestFirst
 from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.training.fit import Fit
 from tests.conftest import TEST_DEVICE
-from tests.steps.test_whole_trees import boosting
+from tests.steps.test_whole_trees import LOGISTIC, boosting, grown_by_steps, rows_of
 from tests.training.test_work import round_launches
 
 SHARED_TREES = True
 N = 3000
-RNG = np.random.default_rng(3)
-X = RNG.standard_normal((N, 7)).astype(np.float32)
-X[:, 3] = np.round(X[:, 3])
-X[:, 5] = 0
-Y = X[:, 0] * X[:, 1] + X[:, 2] + RNG.standard_normal(N).astype(np.float32)
-GAPS = np.where(RNG.random(X.shape) < 0.2, np.float32(np.nan), X)
-OUTLIERS = np.where(np.arange(N) % 350 == 7, Y * np.float32(1e7), Y)
-CLASSES = np.digitize(Y, [-1, 1]).astype(np.float32)
-WEIGHT = RNG.integers(0, 3, N)
-LOGISTIC = {"objective": "binary:logistic"}
+X, Y, GAPS, OUTLIERS, CLASSES, WEIGHT = rows_of(N)
 
 #: Data and parameters: nodes of many and of few rows, codes of one and of two bytes, high words,
 #: trees that end early, several trees at a time.
@@ -57,18 +46,7 @@ def fit(data, params):
 
 @pytest.fixture(scope="module")
 def expected():
-    """A function that returns a case's model that was grown step by step."""
-
-    @cache
-    def of(case):
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(recipe, "MOST_BEST_FIRST_ROWS", 0)
-            patch.setattr(recipe, "MOST_ROWS_A_LEAF", 0)
-            model = fit(*CASES[case])
-        assert "one_launch" not in model.variants.values()
-        return to_xgboost_json(model.ensemble)
-
-    return of
+    return grown_by_steps(fit, CASES, MOST_BEST_FIRST_ROWS=0, MOST_ROWS_A_LEAF=0)
 
 
 @pytest.fixture(autouse=True)
@@ -107,7 +85,7 @@ def test_a_task_adds_to_its_own_cells_alone(monkeypatch):
     opened = open_device(TEST_DEVICE)
     opened.caps = replace(opened.caps, compute_units=1)
     p = Parameters.from_dict({"grow_policy": "lossguide", "max_depth": 0, "max_leaves": 20})
-    rows = Dataset(RNG.standard_normal((600, 20)), RNG.standard_normal(600))
+    rows = Dataset(X[:600].repeat(3, axis=1)[:, :20], Y[:600])
     fitting = Fit(opened, p, get_objective(p.objective, p), rows, 0.0)
     assert isinstance(fitting.kernels.grower, WholeBestFirst)
     fitting.run(1)

@@ -21,15 +21,21 @@ from tests.training.test_work import round_launches
 
 SHARED_TREES = True
 KERNEL = "whole_trees"
-RNG = np.random.default_rng(3)
-X = RNG.standard_normal((700, 7)).astype(np.float32)
-X[:, 3] = np.round(X[:, 3])
-X[:, 5] = 0
-Y = X[:, 0] * X[:, 1] + X[:, 2] + RNG.standard_normal(700).astype(np.float32)
-GAPS = np.where(RNG.random(X.shape) < 0.2, np.float32(np.nan), X)
-OUTLIERS = np.where(np.arange(700) % 350 == 7, Y * np.float32(1e7), Y)
-CLASSES = np.digitize(Y, [-1, 1]).astype(np.float32)
-WEIGHT = RNG.integers(0, 3, 700)
+
+
+def rows_of(n):
+    """Return values, labels, values with gaps, labels with outliers, classes and weights."""
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((n, 7)).astype(np.float32)
+    X[:, 3] = np.round(X[:, 3])
+    X[:, 5] = 0
+    Y = X[:, 0] * X[:, 1] + X[:, 2] + rng.standard_normal(n).astype(np.float32)
+    gaps = np.where(rng.random(X.shape) < 0.2, np.float32(np.nan), X)
+    outliers = np.where(np.arange(n) % 350 == 7, Y * np.float32(1e7), Y)
+    return X, Y, gaps, outliers, np.digitize(Y, [-1, 1]).astype(np.float32), rng.integers(0, 3, n)
+
+
+X, Y, GAPS, OUTLIERS, CLASSES, WEIGHT = rows_of(700)
 LOGISTIC = {"objective": "binary:logistic"}
 WIDE = np.tile(X, 12)[:, :78] + np.arange(78, dtype=np.float32) % 5 * X[:, :1]
 SYMMETRIC = {"grow_policy": "symmetric"}
@@ -73,19 +79,24 @@ def fit(data, params):
     return train({"device": TEST_DEVICE, "n_estimators": 3, **params}, data)
 
 
-@pytest.fixture(scope="module")
-def expected():
-    """A function that returns a case's model that was grown step by step."""
+def grown_by_steps(fit, cases, **limits):
+    """Return a function that returns a case's model that was grown step by step."""
 
     @cache
     def of(case):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(recipe, "MOST_WHOLE_ROWS", 0)
-            model = fit(*CASES[case])
+            for name, most in limits.items():
+                patch.setattr(recipe, name, most)
+            model = fit(*cases[case])
         assert "one_launch" not in model.variants.values()
         return to_xgboost_json(model.ensemble)
 
     return of
+
+
+@pytest.fixture(scope="module")
+def expected():
+    return grown_by_steps(fit, CASES, MOST_WHOLE_ROWS=0)
 
 
 @pytest.fixture(autouse=True)
