@@ -13,12 +13,17 @@ FN u32 bit_length(u32 x) {
 FN i32 scale_exponent(LOCAL const u32* counts, const i32 weight_bits, u32* wide) {
     u32 total = 0, above = 0;
     i32 sum_bits = -1000, bulk = 1, top = 1;
-    for (i32 e = 1; e < 256; e++) {
-        if (!counts[e]) continue;
-        total += counts[e];
-        top = e;
-        const i32 bits = e - 126 + (i32)bit_length(counts[e]);
-        if (bits > sum_bits) sum_bits = bits;
+    for (i32 run = 0; run < 256; run += 16) { /* few exponents have rows: one work-item would wait for each of 255 counts */
+        u32 any = 0;
+        for (i32 k = 0; k < 16; k++) any |= counts[run + k];
+        if (!any) continue;
+        for (i32 e = run ? run : 1; e < run + 16; e++) {
+            if (!counts[e]) continue;
+            total += counts[e];
+            top = e;
+            const i32 bits = e - 126 + (i32)bit_length(counts[e]);
+            if (bits > sum_bits) sum_bits = bits;
+        }
     }
     if (total == 0) return 0;
     const u32 eighth = total / 8 < 16 ? total / 8 : 16;
