@@ -24,6 +24,7 @@
 <%namespace name="exponents" file="exponents.cl.mako"/>
 <%namespace name="group" file="group.cl.mako"/>
 <%namespace name="losses" file="loss.cl.mako"/>
+<%namespace name="quanta" file="quanta.cl.mako"/>
 ${group.sum("group_sum", "i64", wg_size)}
 
 ${losses.gradient(loss)}
@@ -35,67 +36,6 @@ ${losses.gradient(loss)}
             gs[i] = ${"finite(g * factors[at + i])" if sampled else "g"};
             hs[i] = ${"finite(h * factors[at + i])" if sampled else "h"};
         }
-</%def>
-## A row's gradients, which one work-item a group has of a batch.
-<%def name="of_row(wg_size, sampled)">\
-% if wg_size == 1:
-        const f32 gradient_g = gs[row - at], gradient_h = hs[row - at];
-% else:
-        f32 gradient_g, gradient_h;
-        gradient(margins[row], labels[row], output, &gradient_g, &gradient_h);
-% if sampled:
-        gradient_g = finite(gradient_g * factors[row]);
-        gradient_h = finite(gradient_h * factors[row]);
-% endif
-% endif
-</%def>
-## Quanta of the rows first .. last - 1.
-<%def name="quanta(first, last, wg_size, weighted, sampled, counted, squared)">\
-<% counts = " && as_u32(factors[row]) != 0" if sampled else "" %>\
-% if not weighted and not counted:
-    /* all quanta fit in 31 bits: the product with a power of two is exact, so rounding it is right */
-    const u32 narrow_end = wide ? ${first} : ${last};
-    WIDE for (u32 row = ${first} + LOCAL_ID; row < narrow_end; row += ${wg_size}) {
-${of_row(wg_size, sampled)}\
-        const f32 exact_g = gradient_g * unit_g, exact_h = gradient_h * unit_h;
-        const i32 own_g = round_to_i32(exact_g);
-        i32 own_h = round_to_i32(exact_h);
-        if (own_h < 1${counts}) own_h = 1;
-        quanta[2 * (u64)row] = own_g;
-        quanta[2 * (u64)row + 1] = own_h;
-        sum_g += own_g, sum_h += own_h${", sum_squares += square_of(own_g)" if squared else ""};
-    }
-    const u32 wide_begin = wide ? ${first} : ${last};
-% else:
-    const u32 wide_begin = ${first};
-% endif
-    for (u32 row = wide_begin + LOCAL_ID; row < ${last}; row += ${wg_size}) {
-${of_row(wg_size, sampled)}\
-        i64 g = to_quanta(gradient_g, scale_g);
-        i64 h = to_quanta(gradient_h, scale_h);
-        /* the Hessian of a row that counts is at least 1 quantum */
-        if (h < 1${counts}) h = 1;
-% if weighted:
-        const f32 w = weights[row];
-        g = weigh(g, w);
-        h = weigh(h, w);
-        if (h < 1 && as_u32(w) != 0${counts}) h = 1;
-% endif
-% if counted:
-        if (h > 0) { /* the row counts */
-            const i64x2 q = counted_quanta(g, h, count_bits, first_id + row);
-            g = q.x;
-            h = q.y;
-        }
-% endif
-        const i32 low_g = (i32)g, low_h = (i32)h;
-        quanta[2 * (u64)row] = low_g, quanta[2 * (u64)row + 1] = low_h;
-        if (wide) {
-            high[2 * (u64)row] = (i32)((g - low_g) >> 32);
-            high[2 * (u64)row + 1] = (i32)((h - low_h) >> 32);
-        }
-        sum_g += g, sum_h += h${", sum_squares += square_of(g)" if squared else ""};
-    }
 </%def>
 /* `exponents` is 0 when a tree begins. */
 KERNEL(${wg_size}) gradients(
@@ -224,10 +164,10 @@ ${exponents.scale_exponents(wg_size, n_exponents)}\
     for (u32 at = begin; at < end; at += 64) {
         const u32 n = end - at < 64 ? end - at : 64;
 ${batch(sampled)}\
-${quanta("at", "at + n", wg_size, weighted, sampled, counted, squared)}\
+${quanta.quanta("at", "at + n", wg_size, weighted, sampled, counted, squared)}\
     }
 % else:
-${quanta("begin", "end", wg_size, weighted, sampled, counted, squared)}\
+${quanta.quanta("begin", "end", wg_size, weighted, sampled, counted, squared)}\
 % endif
     sum_g = group_sum(sum_g, shared);
     sum_h = group_sum(sum_h, shared);

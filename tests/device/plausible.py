@@ -68,6 +68,7 @@ LIBRARIES = frozenset(
         "value_codes",
         "joint_sums",
         "next_rows",
+        "quanta",
         *("nested_paths", "stacked_paths", "point_sums", "laid_rows", "finished_rows"),
     }
 )
