@@ -1,14 +1,20 @@
 /* growth: split a node. Twin: Grower of tests/reference/grow.py. */
 
-/* Index of the best of a node's candidates; it is invalid if all are. */
+/* Index of the best of a node's candidates; it is invalid if all are. Eight are read together: one after the other,
+   each would wait for memory. */
 FN u32 best_of(GLOBAL const candidate_t* mine, const u32 n) {
     u32 best = 0;
     df top = df_make(mine[0].score_hi, mine[0].score_lo);
-    for (u32 i = 1; i < n; i++) {
-        const df s = df_make(mine[i].score_hi, mine[i].score_lo);
-        if (df_less(top, s)) {
-            top = s;
-            best = i;
+    for (u32 base = 1; base < n; base += 8) {
+        df own[8];
+        for (u32 k = 0; k < 8; k++) {
+            GLOBAL const candidate_t* one = &mine[base + k < n ? base + k : 0];
+            own[k] = df_make(one->score_hi, one->score_lo);
+        }
+        for (u32 k = 0; k < 8; k++) {
+            if (!df_less(top, own[k])) continue;
+            top = own[k];
+            best = base + k;
         }
     }
     return best;
