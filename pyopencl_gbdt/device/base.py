@@ -23,6 +23,7 @@ from pyopencl_gbdt.device.given_arrays import (
     as_shape,
 )
 from pyopencl_gbdt.device.kept_programs import Bundle
+from pyopencl_gbdt.device.late_parts import LatePart, WithHandle
 from pyopencl_gbdt.device.program import Action, BuildNotice, Program, power_of_two
 from pyopencl_gbdt.device.render import Param
 from pyopencl_gbdt.device.timing import Profiler, clock, nothing
@@ -37,7 +38,7 @@ FEW_BYTES = 64 * 1024
 Wait = Callable[[], None]
 
 
-class DeviceArray:
+class DeviceArray(WithHandle):
     """A C-ordered array in a device's memory.
 
     Attributes
@@ -45,8 +46,6 @@ class DeviceArray:
     device : Device
     shape : tuple of int
     dtype : numpy.dtype
-    handle : object
-        ``pyopencl.Buffer`` or ``cupy.ndarray``; only ``device`` uses it.
     """
 
     def __init__(
@@ -111,7 +110,7 @@ class DeviceArray:
 
     def lie_in(self, other: DeviceArray) -> None:
         """Take the memory of an array of the same shape and dtype, and keep it."""
-        self.handle, self._whole = other.handle, other
+        self._handle, self._whole = other._handle, other
         self.first_contents = other.first_contents
 
     def __repr__(self) -> str:
@@ -313,8 +312,8 @@ class Device(ABC):
 
         ``begin`` is a multiple of ``alignment``; parts in use do not overlap, see ``rows``.
         """
-        array = DeviceArray(self, shape, dtype, None)
-        array.handle = self._bytes_of(whole, begin, array)
+        late = LatePart(self._bytes_of, whole, begin, shape, dtype)
+        array = DeviceArray(self, shape, dtype, late)
         array._whole, array._begin = whole, begin  # keeps the memory counted as allocated
         return array
 

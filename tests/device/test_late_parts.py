@@ -1,0 +1,31 @@
+"""Parts of an allocation are made when their memory is first needed, once for all of a place."""
+
+import numpy as np
+
+from pyopencl_gbdt.device import DeviceArray, open_device
+from tests.conftest import TEST_DEVICE
+
+
+def test_a_part_is_made_once_when_it_is_needed(monkeypatch):
+    device, made = open_device(TEST_DEVICE), []
+    make = device._bytes_of
+
+    def counted(whole, begin, part):
+        made.append(begin)
+        return make(whole, begin, part)
+
+    monkeypatch.setattr(device, "_bytes_of", counted)
+    align = device.alignment
+    whole = device.empty(3 * align, np.uint8)
+    first, second = (device.part(whole, n * align, (2, 3), np.float32) for n in (0, 1))
+    other = DeviceArray(device, (2, 3), np.float32, None)
+    other.lie_in(second)
+    assert other.place == (whole, align)
+    assert made == []
+    values = np.arange(6, dtype=np.float32).reshape(2, 3)
+    other.set(values)
+    np.testing.assert_array_equal(second.get(), values)
+    np.testing.assert_array_equal(other.words().get(), values.ravel().view(np.uint32))
+    assert made == [align]
+    del whole, first
+    np.testing.assert_array_equal(second.get(), values)
