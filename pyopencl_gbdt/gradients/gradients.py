@@ -56,7 +56,7 @@ def are_counted_ahead(rows: FitRows, nodes: Nodes, ways: Ways) -> bool:
         return False
     others = (
         facts.loss.given, facts.n_sketches, facts.pages.n_orders > 1, facts.pages.kind == "sorted",
-        params.samples_rows, params.is_ordered, params.linear_tree, params.booster == "dart",
+        params.samples_rows, params.is_ordered, params.linear_tree, params.weighs_trees,
         nodes.n_parallel > 1, len(nodes.batches) > 1, rows.schedule is not None,
     )  # fmt: skip
     return not any(others)

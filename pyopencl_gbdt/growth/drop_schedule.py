@@ -21,6 +21,9 @@ _BESIDE = 2
 _KEYS = 64
 #: Most rounds whose drops are known before they begin.
 MOST_AHEAD = 64
+#: Rounds of one learning rate after which drops are prepared; and how many in a round, as many
+#: rounds are listed together at first, and then twice as many each time.
+_STEADY, _PREPARED = 8, 2
 
 
 @dataclass(frozen=True)
@@ -165,14 +168,38 @@ class DropsAhead:
             self._schedule = DropSchedule(*self._given, self.weights)
             self._turns.clear()
             self._most = 1
-        while len(self._turns) < self._most:
-            place = number + len(self._turns)
-            if self._turns and place >= self._end:
-                break
-            drop = self._schedule.next(place, rate)
-            self._turns.append(Turn(place, rate, drop, self._schedule.weights.copy()))
+        if not self._turns:
+            self._add(number, rate)
+        while len(self._turns) < self._most and self._may_add:
+            self._add_next()
         self._most = min(MOST_AHEAD, 2 * self._most)
         return list(self._turns)
+
+    def prepare(self) -> list[Turn]:
+        """Compute drops of rounds behind those that are listed, a few of them; return these.
+
+        Else the device would have no work while those of many rounds are computed.
+        """
+        found = list[Turn]()
+        if self._turns and self._most >= _STEADY:
+            while len(found) < _PREPARED and self._may_add:
+                if len(self._turns) - self._n_listed >= self._most:
+                    break
+                found.append(self._add_next())
+        return found
+
+    @property
+    def _may_add(self) -> bool:
+        return self._turns[-1].number + 1 < self._end
+
+    def _add_next(self) -> Turn:
+        last = self._turns[-1]
+        return self._add(last.number + 1, last.rate)
+
+    def _add(self, number: int, rate: float) -> Turn:
+        drop = self._schedule.next(number, rate)
+        self._turns.append(Turn(number, rate, drop, self._schedule.weights.copy()))
+        return self._turns[-1]
 
     def listed(self, n_turns: int) -> None:
         """Take note that the device knows the first of these rounds."""

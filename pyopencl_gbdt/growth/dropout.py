@@ -40,6 +40,8 @@ _MORE_LISTED = 1024
 #: dropped trees again. 100 k x 28, depth 6, ten dropped trees, PoCL, 2 cores, processor ms a round:
 #: 91 to walk them, and 32 to read their leaves; a round of trees without weights takes 10.5.
 LEAVES_SHARE = 1 / 16
+#: Heads and trees of a round, see the template.
+_Lists = tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]
 
 
 class DropoutBoosting:
@@ -91,6 +93,7 @@ class DropoutBoosting:
         if isinstance(margins, WeightedStart):
             trees, weights = margins.trees, margins.weights
         self._rounds = list[tuple[int, float]]()
+        self._prepared = dict[int, tuple[Turn, _Lists]]()
         self.n_dropped = list[int]()
         of_first = weights.reshape(-1, self.nodes.round_trees)[:, : self._n_vectors]
         n_rounds = arena["kept_roots"].size // self.nodes.round_trees
@@ -196,6 +199,8 @@ class DropoutBoosting:
         if self.n_dropped[-1]:
             for launch in self._dropping(self.n_dropped[-1] * self.nodes.n_alike):
                 launch()
+        for turn in self._ahead.prepare():
+            self._prepared[turn.number] = turn, self._listed(turn)
 
     def _dropping(self, n_trees: int) -> list[Launch]:
         """Return what takes so many trees out of the margins."""
@@ -222,7 +227,11 @@ class DropoutBoosting:
         room, n_heads = self.arena["listed"].shape[0] - 1, 2 * self._n_walks
         heads, entries = [], []
         for turn in turns:
-            own_heads, own_entries = self._listed(turn)
+            known, lists = self._prepared.get(turn.number, (None, None))
+            if lists is None or known is not turn:
+                lists = self._listed(turn)
+                self._prepared[turn.number] = turn, lists
+            own_heads, own_entries = lists
             room -= n_heads + len(own_entries)
             if room < 0:
                 break
@@ -234,10 +243,12 @@ class DropoutBoosting:
         for own_heads, own_entries in zip(heads, entries, strict=True):
             own_heads[:, :3] += begin
             begin += len(own_entries)
+        for turn in turns[: len(heads)]:
+            del self._prepared[turn.number]
         self.arena["listed"].set(np.concatenate([first, *heads, *entries]))
         return len(heads)
 
-    def _listed(self, turn: Turn) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
+    def _listed(self, turn: Turn) -> _Lists:
         """Return the heads of a round, as in the template, and its trees, from 0 on."""
         trees, outputs, before, after = self._weighted(turn)
         n_dropped = turn.drop.trees.size * self.nodes.n_alike

@@ -60,6 +60,7 @@ def test_drops_ahead_are_those_of_the_schedule():
             n_computed.append(len(turns))
             ahead.listed(max(1, len(turns) - 3))  # the device has no room for the last ones
         turn, drop = ahead.take(), schedule.next(number, rate)
+        assert len(ahead.prepare()) <= 2
         assert (turn.number, turn.rate, turn.drop.of_new) == (number, rate, drop.of_new)
         for name in ("trees", "before", "after"):
             assert np.array_equal(getattr(turn.drop, name), getattr(drop, name))
