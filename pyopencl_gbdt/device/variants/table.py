@@ -237,12 +237,13 @@ _ENTRIES = (
         ),
         _on_gpu(
             "by_blocks",
-            {"wg_size": 256, "rows": 8, "percent": 50, "levels": 50},
+            {"wg_size": 256, "rows": 8, "percent": 50, "levels": 60},
             "H200, 700 k x 2000 of 5 values, 10 % drawn, ms a round gathered and masked: depth 5 "
             "1.07 and 5.35, CUDA 0.84 and 4.25; depth 10 2.34 and 14.0, CUDA 2.47 and 12.9; depth "
             "5, 50 % drawn 4.72 and 5.77, CUDA 2.93 and 4.31; 75 % 5.91 and 5.18, CUDA 4.18, 4.48; "
-            "of 200 values, levels draw 5 %, depth 4 1.23 and 2.39, CUDA 1.05 and 2.20; depth 6 "
-            "2.20 and 3.61, CUDA 1.85 and 3.15; 10 %, depth 5 2.93 and 3.01, CUDA 2.27 and 2.72",
+            "of 200 values, CUDA, levels draw 5 %, depth 6 1.45 and 2.95; 10 %, depth 4 1.37 and "
+            "2.02, depth 6 2.39 and 3.16; 15 %, depth 4 1.94 and 1.98; 20 %, 2.37 and 1.98; OpenCL "
+            "before deep levels left columns out, 5 %, depth 6 2.20 and 3.61, 10 % 3.82 and 3.83",
         ),
         _variant(
             "masked",
