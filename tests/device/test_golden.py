@@ -61,6 +61,8 @@ _BOUNDED = {
 }
 _SCORES = {"clipped": False, "sparse": False, "doubles": False}
 _MOVED = {"chunk": 2048, **_NUMBERS}
+_COUNTED = {"loss": "", "weighted": False, "n_exponents": 512}
+_WALKED = {**_MOVED, **_COUNTED, "code": "u8", "linear": False}
 
 #: Small templates, once for one work-item a group and once for many; and the kernels of a tree that
 #: take longest to run or to read, with few and with all of their branches.
@@ -210,11 +212,11 @@ SOURCES = {
     ),
     "update_margins-by_rows": (
         "update_margins",
-        {"wg_size": 1, "walk": False, **_MOVED, "code": "u8", "prefetch": 48, "linear": False},
+        {"wg_size": 1, "walk": False, **_WALKED, "prefetch": 48},
     ),
     "update_margins-walk": (
         "update_margins",
-        {"wg_size": 256, "walk": True, **_MOVED, "code": "u8", "prefetch": 0, "linear": False},
+        {"wg_size": 256, "walk": True, **_WALKED, "prefetch": 0},
     ),
     "linear_leaves-portable": ("linear_leaves", {"wg_size": 256, "most": 6, "chunk": 2048}),
     "contributions-stack": (

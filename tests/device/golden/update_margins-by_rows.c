@@ -12,6 +12,8 @@
 
 
 
+
+
 typedef struct {
     GLOBAL const u8* codes;
     u64 row_stride;

@@ -9,6 +9,8 @@
 
 
 
+
+
 /* Codes in 16 bytes of a row. */
 #define BLOCK 16
 
@@ -35,7 +37,8 @@ KERNEL(256) add_leaves(
         const u32 n_rows, const u32 first_row, const u32 page_rows, const u32 first_tree,
         const u32 n_trees, const u32 n_parallel,
         const u64 row_stride, const u64 block_stride, const u32 paired, GLOBAL const u8* RESTRICT codes,
-        GLOBAL const u32x4* RESTRICT steps, GLOBAL f32* RESTRICT margins) {
+        GLOBAL const u32x4* RESTRICT steps, 
+        GLOBAL f32* RESTRICT margins) {
 
     const u32 output = first_tree / n_parallel + GROUP_ID_Y;
     const u32 begin = output * n_parallel < first_tree ? 0 : output * n_parallel - first_tree;
