@@ -71,6 +71,10 @@ def test_another_policy_is_a_class(case):
     assert same == (case == "no limit of leaves")  # then the order does not matter
 
 
+FORCED = {
+    "feature": 1, "threshold": 0.5, "left": {"feature": 2, "threshold": 0.0},
+    "right": {"feature": 0, "threshold": 1e9, "left": {"feature": 0, "threshold": 0.3}},
+}  # fmt: skip
 #: In a step of several leaves, some split too early: those the tree does not get.
 SEVERAL = {
     "few leaves": {},
@@ -80,11 +84,13 @@ SEVERAL = {
     "one work-item": {"work_group_size": 1, "max_leaves": 20},
     "medians": {"objective": "reg:absoluteerror", "max_leaves": 20, "colsample_bynode": 0.6},
     "monotone": {"monotone_constraints": (1, 0, -1), "max_leaves": 20},
+    "smoothed": {"path_smooth": 8.0, "max_leaves": 25, "max_depth": 0},
+    "forced": {"forced_splits": FORCED, "max_leaves": 25, "max_depth": 0, "min_child_weight": 0},
 }
 
 
 @pytest.mark.few(2)
-@pytest.mark.more(2)
+@pytest.mark.more(4)
 @pytest.mark.parametrize("case", SEVERAL)
 def test_several_leaves_a_step_grow_the_same_trees(case):
     X, y = problem()

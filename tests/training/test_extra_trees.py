@@ -76,17 +76,6 @@ def test_a_feature_of_one_bin_splits_off_missing_values():
     ).ensemble.trees[0].n_nodes == 1  # fmt: skip
 
 
-def test_rounds_are_continued_as_they_would_have_gone_on():
-    X, y = problem()
-    own = {"extra_trees": True, "device": TEST_DEVICE, "random_state": 5}
-    whole = train({**own, "n_estimators": 6}, Dataset(X, y))
-    first = train({**own, "n_estimators": 2}, Dataset(X, y))
-    rest = train({**own, "n_estimators": 4}, Dataset(X, y), model=first)
-    assert to_xgboost_json(rest.ensemble) == to_xgboost_json(whole.ensemble)
-    other = train({**own, "n_estimators": 6, "random_state": 6}, Dataset(X, y))
-    assert to_xgboost_json(other.ensemble) != to_xgboost_json(whole.ensemble)
-
-
 def test_draws_of_nodes_features_and_trees_are_apart():
     """All 31 nodes, 8 features and 6 trees of a seed have numbers of their own, spread evenly."""
     drawn = np.array([

@@ -9,11 +9,9 @@ import pytest
 
 from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.errors import ParameterError
-from pyopencl_gbdt.growth.policy import BestFirst
 from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.parameters.parameters import Parameters
 from tests.conftest import TEST_DEVICE
-from tests.growth.test_policy import grown
 from tests.reference.train import train_reference
 from tests.training.test_min_samples_leaf import LOSSGUIDE, problem
 
@@ -63,13 +61,6 @@ def test_models_are_the_twins(growth, size):
     twin = train_reference(Parameters.from_dict(given(**params)), X, y)
     assert to_xgboost_json(model.ensemble) == to_xgboost_json(twin)
     assert (model.ensemble.trees[0].feature[0], model.ensemble.trees[-1].gain[0] < 1e6) == (3, True)
-
-
-@pytest.mark.thorough
-def test_several_leaves_a_step_grow_the_same_trees():
-    X, y = problem()
-    params = {**given(), **LOSSGUIDE}
-    assert grown(BestFirst(picks=4), params, X, y) == grown(BestFirst(), params, X, y)
 
 
 def test_splits_come_first_and_values_up_to_the_threshold_go_left():

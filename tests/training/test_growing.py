@@ -50,6 +50,8 @@ CASES = {
         "interaction_constraints": GROUPS, "colsample_bylevel": 0.8, "subsample": 0.8,
     },
 }  # fmt: skip
+#: More that is drawn, whose twins are in ``test_extra_trees.py`` and ``test_random_strength.py``.
+DRAWN = {"drawn borders": {"extra_trees": True}, "noise": {"random_strength": 1.0}}
 
 
 def problem(case):
@@ -59,7 +61,8 @@ def problem(case):
     rng = np.random.default_rng(0)
     X[rng.random(X.shape) < 0.1] = np.nan
     signal = np.nan_to_num(X[:, 0])
-    params = {"n_estimators": 2, "max_depth": 5, "max_bin": 32, "random_state": 7, **CASES[case]}
+    params = {"n_estimators": 2, "max_depth": 5, "max_bin": 32, "random_state": 7}
+    params |= (CASES | DRAWN)[case]
     labels = {"multi:softprob": y + 2 * (signal > 1), "binary:logistic": y}
     label = labels.get(params.get("objective"), signal * 3 + y).astype(np.float32)
     extra = {}
@@ -102,14 +105,24 @@ def test_the_twins_model(case):
 
 @pytest.mark.few(3)
 @pytest.mark.parametrize(
-    "case", ["rows of a forest", "columns", "by gradient", "classes", "random weights", "kept rows"]
+    "case",
+    [
+        "rows of a forest",
+        "columns",
+        "by gradient",
+        "classes",
+        "random weights",
+        "kept rows",
+        *DRAWN,
+    ],
 )
 def test_random_numbers_go_on_where_training_does(case):
     params, X, y, weight, extra = problem(case)
     data, params = Dataset(X, y, weight, **extra), {"device": TEST_DEVICE, **params}
     half = train(params, data, 2)
-    whole = train(params, data, 2, model=half)
-    assert to_xgboost_json(whole.ensemble) == to_xgboost_json(train(params, data, 4).ensemble)
+    whole = to_xgboost_json(train(params, data, 2, model=half).ensemble)
+    assert whole == to_xgboost_json(train(params, data, 4).ensemble)
+    assert whole != to_xgboost_json(train({**params, "random_state": 8}, data, 4).ensemble)
 
 
 @pytest.mark.parametrize("rate", [0.1, 0.5, 0.9])

@@ -7,11 +7,9 @@ import pytest
 
 from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.errors import ParameterError
-from pyopencl_gbdt.growth.policy import BestFirst
 from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.parameters.parameters import Parameters
 from tests.conftest import TEST_DEVICE
-from tests.growth.test_policy import grown
 from tests.reference.train import train_reference
 from tests.training.test_min_samples_leaf import LOSSGUIDE, problem
 
@@ -65,13 +63,6 @@ def test_labels_of_any_size_and_weights(scale):
     model = trained(X, y, weight)
     twin = train_reference(Parameters.from_dict(given()), X, y, weight)
     assert to_xgboost_json(model.ensemble) == to_xgboost_json(twin)
-
-
-@pytest.mark.thorough
-def test_several_leaves_a_step_grow_the_same_trees():
-    X, y = problem(missing=0)
-    params = {**given(), **LOSSGUIDE, "grow_policy": "lossguide"}
-    assert grown(BestFirst(picks=4), params, X, y) == grown(BestFirst(), params, X, y)
 
 
 def test_weights_follow_from_the_rows_and_the_parents_weight():

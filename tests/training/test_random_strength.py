@@ -7,7 +7,6 @@ import pytest
 
 from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.growth.feature_mask import UNIT_NOISE
-from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.numerics.random_numbers import random_bits
 from pyopencl_gbdt.parameters.parameters import Parameters
 from tests.conftest import TEST_DEVICE
@@ -68,18 +67,6 @@ def test_labels_of_any_size_and_weights(growth, scale):
     y[:2] = 1e4  # their gradients take high words
     model = both({**GROWTH[growth], "n_estimators": 2}, X, (y * scale).astype(np.float32), weight)
     assert model.ensemble.trees[0].n_nodes > 1
-
-
-@pytest.mark.thorough
-def test_rounds_are_continued_as_they_would_have_gone_on():
-    X, y = problem()
-    given = own(device=TEST_DEVICE, random_state=5)
-    whole = train({**given, "n_estimators": 6}, Dataset(X, y))
-    first = train({**given, "n_estimators": 2}, Dataset(X, y))
-    rest = train({**given, "n_estimators": 4}, Dataset(X, y), model=first)
-    assert to_xgboost_json(rest.ensemble) == to_xgboost_json(whole.ensemble)
-    other = train({**given, "n_estimators": 6, "random_state": 6}, Dataset(X, y))
-    assert to_xgboost_json(other.ensemble) != to_xgboost_json(whole.ensemble)
 
 
 @pytest.mark.parametrize("growth", ["levels", "symmetric"])
