@@ -26,6 +26,10 @@ from pyopencl_gbdt.growth.joint_columns import JOINT_ROWS, JointCodes, joins_col
 COUNTER_WORDS = 32
 #: Most codes of a feature: 256 bins and missing values.
 MOST_CODES_WHOLE = 257
+#: Cells from a place's first one to the next place's: not about 4 KiB, as then places of few cells
+#: would lie in the same half of a first cache. PoCL, 1 thread, processor ms of a tree, 257 and 385
+#: cells apart: 60 k x 600 of 5 values, depth 5, 34 and 32; 100 k x 54, 7 classes, 34 and 30.
+CELLS_APART = MOST_CODES_WHOLE + 128
 #: Columns whose histograms a work-group builds at once: they fit a core's first cache.
 AT_ONCE = 4
 #: Places whose codes are read together, row by row, ...
@@ -51,7 +55,7 @@ class WholeTrees:
     #: Phases of a level: search, move.
     phases: ClassVar[int] = 2
     #: Cells in which a work-group builds histograms that are not kept, and adds up joint ones.
-    scratch_cells: ClassVar[int] = (_BY_ROW + 2) * MOST_CODES_WHOLE
+    scratch_cells: ClassVar[int] = (_BY_ROW + 2) * CELLS_APART
     #: Whether the columns that each tree draws are listed.
     lists_columns: ClassVar[bool] = True
     #: Whether columns may have joint codes, and histograms may be built row by row.

@@ -5,7 +5,7 @@
 ##   smaller   |from rows         |
 ##   larger    |parent - smaller  |           subtracted, summed up and scored while it is in the cache
 <%namespace name="places" file="places_of_trees.cl.mako"/>
-<%def name="histograms(code, at_once, drawn=False, joint=False, by_row=0, most_codes=0, prefetch=0)">
+<%def name="histograms(code, at_once, drawn=False, joint=False, by_row=0, apart=0, prefetch=0)">
 % if not by_row:
 #define MOST_FEATURES 16 /* of a task */
 
@@ -136,7 +136,7 @@ FN void add_${n}(const data_t* data, const u32 place, GLOBAL const node_t* node,
             pair = ADD_I64X2(pair, MAKE_I64X2((i64)high.x << 32, (i64)high.y << 32));
         }
 % for k in range(n):
-        cells[${k * most_codes} + own[${k}]] = ADD_I64X2(cells[${k * most_codes} + own[${k}]], pair);
+        cells[${k * apart} + own[${k}]] = ADD_I64X2(cells[${k * apart} + own[${k}]], pair);
 % endfor
     }
 }

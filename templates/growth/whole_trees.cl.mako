@@ -31,14 +31,16 @@
 <%namespace name="roots" file="roots_together.cl.mako"/>
 <%namespace name="tasks" file="whole_tasks.cl.mako"/>
 ${candidates.consider(False)}
-${pairs.histograms(code, at_once, drawn, joint, by_row, most_codes, prefetch)}
+## cells from a place's first one to the next place's, see CELLS_APART
+<% apart = most_codes + 128 %>\
+${pairs.histograms(code, at_once, drawn, joint, by_row, apart, prefetch)}
 ${runs.functions(most_codes - 1, False, False, clipped, sparse=False, doubles=doubles, kept=False)}
 ${pairs.searches()}
-${siblings.searches_of_pairs(at_once, most_codes, joint, by_row, drawn)}
+${siblings.searches_of_pairs(at_once, most_codes, joint, by_row, apart, drawn)}
 % if roots_at_once:
 ${roots.searches_of_roots(code, most_codes, by_row, joint, roots_at_once, root_places)}
 % endif
-<% scratch_cells = (max(at_once, by_row) + 2) * most_codes + roots_at_once * root_places * most_codes %>
+<% scratch_cells = (max(at_once, by_row) + 2) * apart + roots_at_once * root_places * most_codes %>
 
 ${tasks.phases(counter_words)}
 ${tasks.roots()}
