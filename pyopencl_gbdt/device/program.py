@@ -186,7 +186,7 @@ def begin_builds(actions: Sequence[Action]) -> None:
 
 def array_bytes(args: Sequence[Any]) -> int:
     """Return the bytes of all arrays among a kernel's arguments."""
-    return sum(arg.nbytes for arg in args if hasattr(arg, "handle"))
+    return sum(arg.nbytes for arg in args if hasattr(arg.__class__, "handle"))
 
 
 def power_of_two(limit: int) -> int:

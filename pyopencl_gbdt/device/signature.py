@@ -74,7 +74,7 @@ class Parameter:
             If it is not an array or a number of the parameter's type.
         """
         if self.is_array:
-            if not hasattr(value, "handle"):
+            if not hasattr(value.__class__, "handle"):  # asking an array itself would make it
                 raise self._wrong(kernel, value, f"a DeviceArray of {self.type}")
             if value.dtype not in self._known:
                 if not _holds(self.name, self.type, value.dtype):
@@ -83,7 +83,7 @@ class Parameter:
             return value
         if value.__class__ is int and value in self._known:
             return self._known[value]
-        if hasattr(value, "handle"):
+        if hasattr(value.__class__, "handle"):
             raise self._wrong(kernel, value, f"a number, {self.type}")
         number = self._number(kernel, value)
         if value.__class__ is int and len(self._known) < _MOST_KNOWN:

@@ -143,7 +143,10 @@ def test_sources_that_cannot_be_joined(first, why):
 
 
 def test_an_argument_that_the_first_kernel_changes_is_not_shared():
-    values = SimpleNamespace(handle=0, dtype=np.dtype(np.uint32))
+    class Values:
+        handle, dtype = 0, np.dtype(np.uint32)
+
+    values = Values()
 
     def call(text, name, *args):
         program = SimpleNamespace(source=text)

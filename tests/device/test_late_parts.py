@@ -3,6 +3,8 @@
 import numpy as np
 
 from pyopencl_gbdt.device import DeviceArray, open_device
+from pyopencl_gbdt.device.program import array_bytes
+from pyopencl_gbdt.device.signature import Parameter
 from tests.conftest import TEST_DEVICE
 
 
@@ -21,6 +23,8 @@ def test_a_part_is_made_once_when_it_is_needed(monkeypatch):
     other = DeviceArray(device, (2, 3), np.float32, None)
     other.lie_in(second)
     assert other.place == (whole, align)
+    assert Parameter("x", "f32", is_array=True).take("kernel", other) is other
+    assert array_bytes([other, 3]) == other.nbytes
     assert made == []
     values = np.arange(6, dtype=np.float32).reshape(2, 3)
     other.set(values)
