@@ -46,8 +46,8 @@ def _gpu(monkeypatch):
 def _pays(monkeypatch):
     """Let joint codes stand alone wherever they can, as on a GPU of NVIDIA with large data."""
     monkeypatch.setenv(JOINT_CODES, "auto")
-    for module in (joint_columns, joint_alone):
-        monkeypatch.setattr(module, "_pays", lambda facts: True)
+    monkeypatch.setattr(joint_columns, "joint_codes_pay", lambda facts: True)
+    monkeypatch.setattr(joint_alone, "_pays", lambda facts: True)
     monkeypatch.setattr(placement, "may_stand_alone", lambda facts, n_features: True)
 
 

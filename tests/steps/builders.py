@@ -245,7 +245,7 @@ def make_room_for_trees(parts, n, counts):
     parts.arena["levels"].set(levels)
 
 
-def level_nodes(counts, chunk, from_rows=None):
+def level_nodes(counts, chunk, from_rows=None, least=0):
     """Nodes of a level whose rows lie one after the other, and the first task of each.
 
     Parameters
@@ -256,6 +256,8 @@ def level_nodes(counts, chunk, from_rows=None):
         Rows in a task.
     from_rows : sequence of bool or None
         Nodes that get tasks; all by default.
+    least : int
+        Fewest tasks of a node; a root of no rows has one.
     """
     nodes = np.zeros(len(counts), RECORD)
     nodes["count"] = counts
@@ -264,7 +266,8 @@ def level_nodes(counts, chunk, from_rows=None):
     nodes["left"] = NO_NODE
     largest = np.finfo(np.float32).max  # no bounds of weights
     nodes["lower"], nodes["upper"] = -largest, largest
-    tasks = -(-np.asarray(counts) // chunk) * (1 if from_rows is None else np.asarray(from_rows))
+    needed = np.maximum(least, -(-np.asarray(counts) // chunk))
+    tasks = needed * (1 if from_rows is None else np.asarray(from_rows))
     return nodes, np.concatenate([[0], np.cumsum(tasks)]).astype(np.uint32)
 
 

@@ -64,6 +64,7 @@ def check(
     kinds=(),
     depth=None,
     listed=False,
+    least=0,
     **params,
 ):
     """Build a level by hand, and compare every byte of the pool.
@@ -87,7 +88,7 @@ def check(
     set_scale(parts, *(Scale(0, 0, k == "wide") for k in kinds))
     tree_of = np.repeat(np.arange(trees), len(counts))
     counts = np.concatenate([counts, *(rng.permutation(counts) for _ in kinds[1:])])
-    nodes, task_begin = level_nodes(counts, CHUNK, from_rows)
+    nodes, task_begin = level_nodes(counts, CHUNK, from_rows, least)
     nodes["slot"] = rng.permutation(parts.nodes.search_capacity)[: len(counts)]
     nodes["tree"] = tree_of
     set_level(parts, depth, nodes, hist_tasks=task_begin[-1], listed=listed)
@@ -129,6 +130,12 @@ def test_one_node(device, variant, setup, rng, kind):
     for wg in sizes(variant):
         for n in (1, CHUNK - 1, CHUNK, CHUNK + 1, 1500):
             check(device, rng, SMALL, [n], kind, work_group_size=wg, **setup)
+
+
+def test_a_node_without_rows(device, variant, setup, rng):
+    """A member of a team, or a page, may have none of a node's rows: no row is read then."""
+    for wg in sizes(variant):
+        check(device, rng, SMALL, [0, 700, 0, 64], "small", least=1, work_group_size=wg, **setup)
 
 
 @pytest.mark.parametrize("kind", ["small", "wide"])

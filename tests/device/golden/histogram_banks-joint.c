@@ -222,7 +222,10 @@ KERNEL(512) histogram(
         clear_sums(sums, most);
         BARRIER();
         const u32 base = KEPT(piece.base);
-        u32 next_row = ROW_AT(piece.begin + LOCAL_ID);
+        u32 next_row = 0;
+        if (piece.begin < piece.end) {
+            next_row = ROW_AT(piece.begin + LOCAL_ID);
+        }
         for (u32 position = piece.begin + LOCAL_ID; position < piece.end; position += 512) {
             const u32 row = next_row;
             const i32x2 low = quanta[base + row];
