@@ -28,7 +28,7 @@
     bits = 32 // per_word
     copies = 16 // block
     units = 8 * block
-    whole = dot and not pair  # rows that are read ahead; registers are few elsewhere
+    ahead = "ids" if pair else "rows" if dot else ""
     batch = 4  # codes that are added before overflows are looked for; H200: 8 are 5 to 10 % slower
     halves = range(2 if pair else 1)
     write, tables = ("write_joint", ", sum_begin, sums_of") if joint else ("write_sums", "")
@@ -220,9 +220,9 @@ ${pieces.own_tasks()}\
         clear_sums(sums, most);
         BARRIER();
         const u32 base = KEPT(piece.base);
-${rows.begin(wg_size, whole)}\
+${rows.begin(wg_size, ahead)}\
         for (u32 position = piece.begin + LOCAL_ID; position < piece.end; position += ${wg_size}) {
-${rows.take(wg_size, pair, whole)}\
+${rows.take(wg_size, pair, ahead)}\
             const i32 one = swapped ? low.y : low.x, two = swapped ? low.x : low.y;
             const u32x4 own_0 = turn(front, lane);
 ${add_block(0)}\

@@ -183,15 +183,10 @@ KERNEL(64) histogram(
         clear_sums(sums, most);
         BARRIER();
         const u32 base = KEPT(piece.base);
-        u32 next_row = 0;
-        if (piece.begin < piece.end) {
-            next_row = ROW_AT(piece.begin + LOCAL_ID);
-        }
         for (u32 position = piece.begin + LOCAL_ID; position < piece.end; position += 64) {
-            const u32 row = next_row;
+            const u32 row = row_at(rows, position, base, piece.in_order);
             const i32x2 low = quanta[base + row];
             const u32x4 front = codes[CODES_OF(row)];
-            next_row = ROW_AT(position + 64);
             const i32 one = swapped ? low.y : low.x, two = swapped ? low.x : low.y;
             const u32x4 own_0 = turn(front, lane);
 
