@@ -106,7 +106,8 @@ def test_a_set_up_enqueues_few_copies():
     assert opened.unsent is None  # a user's loss may launch kernels that nobody sees
     assert opened.n_copies <= 5 + (not opened.borrows)
     assert opened.n_waits <= 2 + (not opened.borrows)  # for the cuts, and for the codes
-    assert opened.n_launches <= 11  # one a digit, and eight more; CPUs sort columns by one
+    # one a digit, eight more, and a GPU's count of exponents; CPUs sort columns by one
+    assert opened.n_launches <= 12
     assert fit.parts.arena["needs_high"].get().tolist() == [0]
     assert np.array_equal(fit.parts.arena["thresholds"].get(), fit.parts.features.layout.thresholds)
 
