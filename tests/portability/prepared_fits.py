@@ -177,8 +177,8 @@ def _joint_histograms(device: NullDevice) -> None:
     assert joint is not None
     joint.join(joint.codes.codes)  # as memory does
     with patch.dict(os.environ, {JOINT_CODES: "alone"}):
-        for params in ({}, {"colsample_bytree": 0.5}):  # by row, by column
-            _fit(device, _data(None), {"max_bin": 5, "histogram": OWN_BANKS, **params})
+        for params in ({}, {"colsample_bytree": 0.125}):  # by row, by column
+            _fit(device, _data(None, 8), {"max_bin": 5, "histogram": OWN_BANKS, **params})
 
 
 @_sizes("off")
@@ -234,7 +234,8 @@ def fits(device: NullDevice) -> None:
         own.watch(EvaluationSet.of(own.parts.rows, levels.values, 0.0))
     wide = _data(None, 80)  # more splits than `plan` compares
     _fit(device, wide, {"objective": "huber"})
-    _fit(device, wide, {"colsample_bylevel": 0.2})  # a CPU asks which columns are open
+    for depth in (2, 6):  # gathered; a CPU asks which columns are open
+        _fit(device, wide, {"colsample_bylevel": 0.2, "max_depth": depth})
     for params in ({}, {"colsample_bynode": 0.5, "max_delta_step": 0.5}):  # a CPU walks columns
         _fit(device, wide, {"tree_method": "exact", **params})
 
