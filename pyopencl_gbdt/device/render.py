@@ -89,7 +89,7 @@ def _render(template: str, dialect: Dialect, params: Params) -> str:
     body = _lookup().get_template(f"{template}.cl.mako").render(**values)
     lines = _USES.findall(template_text(template))
     kept = (line for no, when, line in lines if not when or bool(values[when]) != bool(no))
-    uses = [name for line in kept for name in line.split()]
+    uses = dict.fromkeys(name for line in kept for name in line.split())  # each once
     parts = [header(f"dialect_{dialect}.h")]
     if values.get("wg_size") == 1:  # no barrier is needed; PoCL builds twice as fast without
         parts.append("#undef BARRIER\n#define BARRIER() ((void)0)")
