@@ -144,9 +144,15 @@ def joint_codes_pay(facts: FitFacts) -> bool:
     pages, caps, n_rows = facts.pages, facts.device, facts.n_rows
     if caps is None or not pages.n_joined:
         return False
-    limits = variant_of("joint_blocks", facts, caps).params
-    few = 100 * pages.n_joined <= limits["percent"] * pages.n_features
-    return few and n_rows >= limits["rows"] * facts.parameters.most_leaves(n_rows)
+    least = variant_of("joint_blocks", facts, caps).params["rows"]
+    leaves = facts.parameters.most_leaves(n_rows)
+    return joint_codes_are_few(facts, caps) and n_rows >= least * leaves
+
+
+def joint_codes_are_few(facts: FitFacts, caps: Capabilities) -> bool:
+    """Whether a row has few enough joint codes beside the codes of its columns."""
+    percent: int = variant_of("joint_blocks", facts, caps).params["percent"]
+    return 100 * facts.pages.n_joined <= percent * facts.pages.n_features
 
 
 def may_gather(facts: FitFacts) -> bool:

@@ -27,6 +27,7 @@ from pyopencl_gbdt.fit.ways import (
     Ways,
     gathered_columns,
     gathers_columns,
+    joint_codes_are_few,
     takes_much,
     variant_of,
 )
@@ -105,9 +106,9 @@ def _pays(facts: FitFacts) -> bool:
         return False
     if not takes_much(facts, pages.n_features):
         return False
-    percent = variant_of("joint_blocks", facts, caps).params["percent"]
-    few = 100 * pages.n_joined <= percent * pages.n_features
-    return few and (gathers_columns(facts) or joins_blocks(facts))
+    if not joint_codes_are_few(facts, caps):
+        return False
+    return gathers_columns(facts) or joins_blocks(facts)
 
 
 def joint_shape(features: FitFeatures, facts: FitFacts) -> JointShape:
