@@ -11,12 +11,9 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.device import Device, DeviceArray
 from pyopencl_gbdt.device.program import Action
-from pyopencl_gbdt.device.transfers import copy_launch
 from pyopencl_gbdt.dtypes import SUM, VALUE
 from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.fit.parts import FitParts
-from pyopencl_gbdt.fit.rows import FitRows
-from pyopencl_gbdt.growth.finalize import MarginUpdate
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.numerics.tree_weights import margins_of
 
@@ -122,6 +119,20 @@ def of_followed_rows(
     )
 
 
+class MarginUpdate(Protocol):
+    """What adds finished trees to the margins of the training rows.
+
+    ``kernels`` are as in `SplitSearch`.
+    """
+
+    kernels: ClassVar[tuple[str, ...]]
+
+    def __init__(self, parts: FitParts, partition: Any) -> None: ...
+
+    def add(self, batch: Batch) -> Sequence[Action]:
+        """Return the actions that add the trees that were finished last."""
+
+
 class Boosting(Protocol):
     """From which margins a round's gradients are computed, and what becomes of its trees.
 
@@ -130,8 +141,8 @@ class Boosting(Protocol):
 
     kernels: ClassVar[tuple[str, ...]]
 
-    n_dropped: list[int]
-    """The number of trees that each round of this fit has dropped."""
+    n_dropped: Sequence[int] = ()
+    """The number of trees that each round of this fit has dropped; empty if rounds drop none."""
 
     def __init__(self, parts: FitParts, update: MarginUpdate) -> None: ...
 
@@ -169,50 +180,3 @@ class Boosting(Protocol):
         float32 array, shape (n_trees,), or None
             With those of a model that is continued. None: trees have no weights.
         """
-
-
-def kept_margins(rows: FitRows) -> list[Action]:
-    """Return the copies of the margins for the gradients of several batches."""
-    if not rows.keeps_margins:
-        return []
-    copies = [[copy_launch(part["margins"], part["before"])] for part in rows.parts]
-    return rows.pagewise(copies, ("margins",), ("before",))
-
-
-class PlainBoosting:
-    """Gradients are computed from the sum of all trees; trees, also of forests, stay unchanged."""
-
-    kernels: ClassVar[tuple[str, ...]] = ()
-
-    def __init__(self, parts: FitParts, update: MarginUpdate) -> None:
-        self.parts, self.update = parts, update
-        self.n_dropped: list[int] = []
-
-    def start(self, margins: AnyStart, following: Sequence[FollowingRows]) -> None:
-        """Reset all margins."""
-        self.n_dropped = []
-        self.parts.rows.set("margins", starting_margins(margins))
-        for rows in following:
-            rows.restart()
-
-    def begin_round(self, number: int, rate: float) -> None:
-        """Leave the margins as they are."""
-        self.n_dropped.append(0)
-
-    def kept_margins(self) -> list[Action]:
-        """Return the copies of the margins, if there are several batches."""
-        return kept_margins(self.parts.rows)
-
-    def add(self, batch: Batch) -> Sequence[Action]:
-        """Return what adds each leaf's value to the margins of its rows."""
-        return self.update.add(batch)
-
-    def follow(self, rows: FollowingRows, batch: Batch) -> list[Action]:
-        """Return what adds each leaf's value to the margins of its rows."""
-        return rows.launches(self.parts, batch)
-
-    def end_round(self) -> None:
-        """Do nothing: the margins are those after the round."""
-
-    def weights(self, n_rounds: int) -> None:
-        """Return None: trees have no weights."""

@@ -16,15 +16,16 @@ from pyopencl_gbdt.fit.page import FitPage, PerRow
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.growth.boosting import (
     AnyStart,
+    Boosting,
     FollowingRows,
+    MarginUpdate,
     WeightedStart,
-    kept_margins,
     starting_margins,
     starting_sums,
 )
 from pyopencl_gbdt.growth.coded_trees import coded_trees
 from pyopencl_gbdt.growth.drop_schedule import MOST_AHEAD, DropsAhead, DropSchedule, Turn
-from pyopencl_gbdt.growth.finalize import MarginUpdate
+from pyopencl_gbdt.growth.finalize import kept_margins
 from pyopencl_gbdt.growth.kept_trees import FollowedWeighted, KeptTrees, WeightedTrees
 
 F32 = npt.NDArray[np.float32]
@@ -44,7 +45,7 @@ LEAVES_SHARE = 1 / 16
 _Lists = tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]
 
 
-class DropoutBoosting:
+class DropoutBoosting(Boosting):
     """Gradients are computed from the trees that a round does not drop; weights change after it.
 
     A row's sum of the trees is an integer, so trees are taken out and put back without a trace.
@@ -94,7 +95,7 @@ class DropoutBoosting:
             trees, weights = margins.trees, margins.weights
         self._rounds = list[tuple[int, float]]()
         self._prepared = dict[int, tuple[Turn, _Lists]]()
-        self.n_dropped = list[int]()
+        self.n_dropped: list[int] = []
         of_first = weights.reshape(-1, self.nodes.round_trees)[:, : self._n_vectors]
         n_rounds = arena["kept_roots"].size // self.nodes.round_trees
         self._weights, end = of_first.ravel(), self.nodes.first_round + n_rounds

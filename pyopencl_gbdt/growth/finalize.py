@@ -1,9 +1,12 @@
-"""What is done when a tree has all its nodes: leaves get values, and margins the leaves' values."""
+"""What is done with trees that have all their nodes: leaves get values, margins the leaves' values.
+
+Rounds of plain boosting consist of that alone; ``growth/boosting.py`` has the seam.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +15,7 @@ from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import DeviceArray, Launch, Program
 from pyopencl_gbdt.device.arena import Arena
 from pyopencl_gbdt.device.program import Action
+from pyopencl_gbdt.device.transfers import copy_launch
 from pyopencl_gbdt.dtypes import KEPT, LEVEL, PAYLOAD, STEP, WALK
 from pyopencl_gbdt.fit.features import FitFeatures
 from pyopencl_gbdt.fit.nodes import Batch, Nodes
@@ -22,6 +26,13 @@ from pyopencl_gbdt.fit.rows import FitRows
 from pyopencl_gbdt.fit.ways import LISTS, Ways
 from pyopencl_gbdt.gradients.gradients import EXPONENTS, are_counted_ahead
 from pyopencl_gbdt.gradients.sources import GradientSource
+from pyopencl_gbdt.growth.boosting import (
+    AnyStart,
+    Boosting,
+    FollowingRows,
+    MarginUpdate,
+    WeightedStart,
+)
 from pyopencl_gbdt.growth.partition import Partition
 from pyopencl_gbdt.objectives import Objective
 
@@ -152,20 +163,6 @@ def walked_terms(arena: Arena) -> dict[str, DeviceArray]:
     return arena.arguments("term_begin", "intercepts", "term_features", "term_coefficients")
 
 
-class MarginUpdate(Protocol):
-    """What adds finished trees to the margins of the training rows.
-
-    ``kernels`` are as in `SplitSearch`.
-    """
-
-    kernels: ClassVar[tuple[str, ...]]
-
-    def __init__(self, parts: FitParts, partition: Any) -> None: ...
-
-    def add(self, batch: Batch) -> Sequence[Action]:
-        """Return the actions that add the trees that were finished last."""
-
-
 class UpdateMargins:
     """Adds finished trees to the margins of the training rows."""
 
@@ -237,6 +234,51 @@ class UpdateMargins:
             **page.codes.column_arguments(), **self.features.moved_sets(self.arena),
             **part.arguments("even_rows", "odd_rows", "feature_bins", "margins"),
         )  # fmt: skip
+
+
+def kept_margins(rows: FitRows) -> list[Action]:
+    """Return the copies of the margins for the gradients of several batches."""
+    if not rows.keeps_margins:
+        return []
+    copies = [[copy_launch(part["margins"], part["before"])] for part in rows.parts]
+    return rows.pagewise(copies, ("margins",), ("before",))
+
+
+class PlainBoosting(Boosting):
+    """Gradients are computed from the sum of all trees; trees, also of forests, stay unchanged."""
+
+    kernels: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, parts: FitParts, update: MarginUpdate) -> None:
+        self.parts, self.update = parts, update
+
+    def start(self, margins: AnyStart, following: Sequence[FollowingRows]) -> None:
+        """Reset all margins."""
+        assert not isinstance(margins, WeightedStart)  # trees have no weights
+        self.parts.rows.set("margins", margins)
+        for rows in following:
+            rows.restart()
+
+    def begin_round(self, number: int, rate: float) -> None:
+        """Leave the margins as they are."""
+
+    def kept_margins(self) -> list[Action]:
+        """Return the copies of the margins, if there are several batches."""
+        return kept_margins(self.parts.rows)
+
+    def add(self, batch: Batch) -> Sequence[Action]:
+        """Return what adds each leaf's value to the margins of its rows."""
+        return self.update.add(batch)
+
+    def follow(self, rows: FollowingRows, batch: Batch) -> list[Action]:
+        """Return what adds each leaf's value to the margins of its rows."""
+        return rows.launches(self.parts, batch)
+
+    def end_round(self) -> None:
+        """Do nothing: the margins are those after the round."""
+
+    def weights(self, n_rounds: int) -> None:
+        """Return None: trees have no weights."""
 
 
 def way_to_leaves(parts: FitParts) -> str:

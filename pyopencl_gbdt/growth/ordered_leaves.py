@@ -29,6 +29,7 @@ from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.gradients.by_row import Softmax
 from pyopencl_gbdt.gradients.gradients import EXPONENTS
 from pyopencl_gbdt.gradients.sources import GradientSource
+from pyopencl_gbdt.growth.boosting import starting_margins
 from pyopencl_gbdt.growth.finalize import LeafValues, find_leaves
 from pyopencl_gbdt.numerics.random_numbers import PrefixModels, n_entries, n_models
 from pyopencl_gbdt.objectives import Objective
@@ -134,7 +135,8 @@ class OrderedLeaves(LeafValues):
             arena["ordered_margins"].set(state[_STATE].reshape(arena["ordered_margins"].shape))
             return
         every = np.broadcast_to(
-            np.asarray(margins, np.float32), (self.nodes.n_outputs, self.rows.n_rows)
+            np.asarray(starting_margins(margins), np.float32),
+            (self.nodes.n_outputs, self.rows.n_rows),
         )
         arena["ordered_margins"].set(every[:, self.models.rows])
 

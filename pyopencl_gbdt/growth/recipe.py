@@ -11,14 +11,14 @@ from pyopencl_gbdt.fit.rows import FitRows
 from pyopencl_gbdt.fit.rows_in_turn import RowsInTurn
 from pyopencl_gbdt.fit.ways import fit_kernels, gathers_columns, variant_of
 from pyopencl_gbdt.growth.best_leaves import MOST_SEVERAL
-from pyopencl_gbdt.growth.boosting import Boosting, PlainBoosting
+from pyopencl_gbdt.growth.boosting import Boosting, MarginUpdate
 from pyopencl_gbdt.growth.category_sets import CategorySets
 from pyopencl_gbdt.growth.category_split import CategorySplit
 from pyopencl_gbdt.growth.column_search import ColumnSearch, PartitionOfRows
 from pyopencl_gbdt.growth.columns import PartitionByColumns, UpdateMarginsByNode
 from pyopencl_gbdt.growth.dropout import DropoutBoosting
 from pyopencl_gbdt.growth.exact import ApproximateSearch, ExactSearch
-from pyopencl_gbdt.growth.finalize import LeafValues, MarginUpdate, UpdateMargins
+from pyopencl_gbdt.growth.finalize import LeafValues, PlainBoosting, UpdateMargins
 from pyopencl_gbdt.growth.joint_columns import joins_blocks, may_join
 from pyopencl_gbdt.growth.leaves_by_next_order import LeavesByNextOrder, walks_leaves
 from pyopencl_gbdt.growth.linear_leaves import LinearLeaves

@@ -18,13 +18,12 @@ from pyopencl_gbdt.gradients.gradients import Gradients
 from pyopencl_gbdt.gradients.sample import Sample
 from pyopencl_gbdt.gradients.sketch import Sketch, SplitGradients, searched_parts
 from pyopencl_gbdt.gradients.sources import source_of
-from pyopencl_gbdt.growth.boosting import FollowingRows, PlainBoosting
+from pyopencl_gbdt.growth.boosting import FollowingRows, MarginUpdate
 from pyopencl_gbdt.growth.category_sets import FinishedSets
-from pyopencl_gbdt.growth.finalize import Finalize, LeafValues, MarginUpdate
+from pyopencl_gbdt.growth.finalize import Finalize, LeafValues, PlainBoosting
 from pyopencl_gbdt.growth.forced_splits import ForcedSplits
-from pyopencl_gbdt.growth.level import Level
 from pyopencl_gbdt.growth.partition import Partition
-from pyopencl_gbdt.growth.policy import Policy
+from pyopencl_gbdt.growth.policy import Level, Policy
 from pyopencl_gbdt.growth.recipe import choose_recipe
 from pyopencl_gbdt.growth.sketched_leaves import LaterLeaves, SketchedLeaves
 from pyopencl_gbdt.growth.split import SplitSearch

@@ -25,8 +25,8 @@ from pyopencl_gbdt.fit.ways import LISTS
 from pyopencl_gbdt.gradients.gradients import EXPONENTS, are_computed_again
 from pyopencl_gbdt.gradients.sources import GradientSource
 from pyopencl_gbdt.growth.finalize import LeafValues
-from pyopencl_gbdt.growth.level import node_arrays
 from pyopencl_gbdt.growth.partition import Partition
+from pyopencl_gbdt.growth.policy import node_arrays
 from pyopencl_gbdt.growth.split import constraints
 
 

@@ -16,7 +16,7 @@ from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.dtypes import BLOCK_BYTES, CANDIDATE, PAYLOAD, SUM
 from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.fit.parts import FitParts
-from pyopencl_gbdt.growth import level, partition
+from pyopencl_gbdt.growth import partition, policy
 from pyopencl_gbdt.growth.drawn_columns import DrawnColumns
 from pyopencl_gbdt.growth.drawn_places import DRAWN_BLOCK, DrawnPlaces
 from pyopencl_gbdt.growth.joint_columns import JOINT_ROWS, JointCodes, joins_columns
@@ -79,7 +79,7 @@ class WholeTrees:
     def _ask(self) -> None:
         """Ask for histograms, candidates, lists of rows, and the counters that groups share."""
         arena, nodes = self.arena, self.nodes
-        level.tree_arrays(self.arena, self.rows, self.nodes)
+        policy.tree_arrays(self.arena, self.rows, self.nodes)
         partition.row_lists(self.rows, self.nodes)
         arena.array("pool", (nodes.slots, self.features.layout.n_codes, 2), SUM)
         # every launch leaves the counters at 0

@@ -34,7 +34,6 @@ from pyopencl_gbdt.evaluation.watched import EvaluationSet, Start
 from pyopencl_gbdt.fit.features import FixedFeatures
 from pyopencl_gbdt.fit.parts import FitParts, allocate, scaled_weights
 from pyopencl_gbdt.fit.share import Share
-from pyopencl_gbdt.growth.boosting import starting_margins
 from pyopencl_gbdt.growth.grown_trees import GrownTrees
 from pyopencl_gbdt.growth.policy import Policy
 from pyopencl_gbdt.growth.round_kernels import built_kernels
@@ -143,7 +142,7 @@ class Fit(FinishedRounds):
         """Reset the margins to their start, without trees."""
         parts, kernels = self.parts, self.kernels
         self.statistics.restart()
-        kernels.leaves.start(starting_margins(self.base_margin), self._state)
+        kernels.leaves.start(self.base_margin, self._state)
         kernels.boosting.start(self.base_margin, self.evaluation)
         parts.arena.device.send()  # a loss of the user's may launch kernels of its own
         kernels.gradients.begin()

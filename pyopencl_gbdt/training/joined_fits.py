@@ -18,7 +18,7 @@ from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.device.room import Room
 from pyopencl_gbdt.device.run_ahead import Pace
 from pyopencl_gbdt.device.transfers import CopiesInTurn, PartOfCopy, copy_launch
-from pyopencl_gbdt.growth.boosting import PlainBoosting
+from pyopencl_gbdt.growth.finalize import PlainBoosting
 from pyopencl_gbdt.growth.round_kernels import RoundKernels
 from pyopencl_gbdt.metrics.rows import N_WORDS
 from pyopencl_gbdt.pages.together import tell_matrices

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -112,8 +112,8 @@ class OpenFit:
         self._task.wait()
 
     @property
-    def n_dropped(self) -> list[int]:
-        """The number of trees that each round of this fit has dropped; 0 but for DART."""
+    def n_dropped(self) -> Sequence[int]:
+        """The number of trees that each round of this fit has dropped; empty but for DART."""
         return self._task.fit.kernels.boosting.n_dropped
 
     def model(self) -> Model:

@@ -6,9 +6,8 @@ from pyopencl_gbdt.dtypes import LEVEL, NODE, QUANTA, SCALE
 from pyopencl_gbdt.fit.features import FitFeatures
 from pyopencl_gbdt.fit.parts import allocate, assemble
 from pyopencl_gbdt.growth.histogram import Histogram
-from pyopencl_gbdt.growth.level import tree_arrays
 from pyopencl_gbdt.growth.partition import row_lists
-from pyopencl_gbdt.growth.policy import LevelWise, tree_sizes
+from pyopencl_gbdt.growth.policy import LevelWise, tree_arrays, tree_sizes
 from pyopencl_gbdt.pages.page import Page
 from pyopencl_gbdt.parameters.facts import FitFacts
 from pyopencl_gbdt.parameters.parameters import Parameters

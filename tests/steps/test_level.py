@@ -7,7 +7,7 @@ from pyopencl_gbdt.dtypes import CANDIDATE, KEPT, NO_NODE, NO_SCORE, PAYLOAD
 from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.growth import split as split_step
 from pyopencl_gbdt.growth.finalize import Finalize
-from pyopencl_gbdt.growth.level import Level
+from pyopencl_gbdt.growth.policy import Level
 from pyopencl_gbdt.primitives.checks import run
 from tests.compare import assert_same_bits
 from tests.reference.gain import real_hessian, score
