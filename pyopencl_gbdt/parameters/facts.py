@@ -244,6 +244,12 @@ class FitFacts:
         return replace(self, pages=replace(self.pages, **known))
 
     @property
+    def before(self) -> ModelFacts:
+        """``model`` of a training that continues one."""
+        assert self.model is not None
+        return self.model
+
+    @property
     def in_team(self) -> bool:
         """Whether several devices share the rows."""
         return self.in_hosts or self.n_devices > 1
@@ -254,7 +260,7 @@ class FitFacts:
             return "on sparse data with grow_policy='symmetric', which get tiled pages"
         if asked != "sorted" or self.sparse:
             return ""
-        if self.parameters.search != "hist":
+        if self.parameters.sorts_columns:
             return "on dense data with vector leaves" if self.has_vectors else ""
         if self.in_team:
             return "on dense data of several devices"
@@ -334,15 +340,14 @@ class FitFacts:
         return n_entries(self.n_rows, self.parameters.n_orders)
 
     @property
-    def infinite_score(self) -> float | None:
-        """The first number in ``base_score`` whose margin is infinite.
+    def infinite_scores(self) -> tuple[float, ...]:
+        """The numbers in ``base_score`` whose margins are infinite.
 
         The check is in float32, as in kernels: there 1 - 1e-9 is 1, whose log-odds are infinite.
         """
         link, score = LINKS[self.parameters.objective], self.parameters.base_score
         given = () if score is None else each(score)
-        outside = (one for one in given if not link.lowest < np.float32(one) < link.highest)
-        return next(outside, None)
+        return tuple(one for one in given if not link.lowest < np.float32(one) < link.highest)
 
     @property
     def n_base_scores(self) -> int:
@@ -361,7 +366,6 @@ class FitFacts:
     def stays_resident(self) -> bool:
         """Whether all rows have to stay on the device, because pages cannot take turns."""
         ordered = self.parameters.is_ordered or self.parameters.weighs_trees
-        sorts = self.parameters.search != "hist"
         statistics = bool(self.statistics) or self.pages.has_statistics
         others = self.parameters.linear_tree or not self.loss.takes_pages
-        return sorts or self.sparse or ordered or statistics or others
+        return self.parameters.sorts_columns or self.sparse or ordered or statistics or others

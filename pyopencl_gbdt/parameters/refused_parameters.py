@@ -6,19 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from pyopencl_gbdt.errors import GBDTError, ParameterError
-from pyopencl_gbdt.model.formats.xgboost_links import LINKS, MULTICLASS
+from pyopencl_gbdt.model.formats.xgboost_links import LINKS
 from pyopencl_gbdt.parameters.facts import FitFacts
-from pyopencl_gbdt.parameters.row import Refusal
+from pyopencl_gbdt.parameters.row import Refusal, about
 from pyopencl_gbdt.parameters.table import DEEPEST_TABLE, TABLE
 from pyopencl_gbdt.parameters.values import ParameterValues
 
 _BINARY = ("binary:logistic", "binary:logitraw", "reg:logistic")
 _DEFAULT_BINS = next(row.default for row in TABLE if row.name == "max_bin")
-
-
-def _of(when: Callable[[ParameterValues], bool]) -> Callable[[FitFacts], bool]:
-    """Return a condition on facts that looks at the parameters alone."""
-    return lambda facts: when(facts.parameters)
 
 
 def _is_probability(p: ParameterValues) -> bool:
@@ -31,6 +26,11 @@ def _weighs_classes(p: ParameterValues) -> bool:
     return "scale_pos_weight" in link.parameters and link.xgboost_name in _BINARY
 
 
+def _leaves_rows(p: ParameterValues) -> bool:
+    """Tell whether GOSS takes some of the rows."""
+    return 0 < p.top_rate + p.other_rate < 1
+
+
 def _falls(numbers: float | tuple[float, ...]) -> bool:
     return isinstance(numbers, tuple) and list(numbers) != sorted(numbers)
 
@@ -38,165 +38,188 @@ def _falls(numbers: float | tuple[float, ...]) -> bool:
 OF_PARAMETERS: tuple[Refusal[FitFacts], ...] = (
     Refusal(
         "Several `expectile_alpha` that do not ascend",
-        _of(lambda p: p.objective == "reg:expectileerror" and _falls(p.expectile_alpha)),
+        lambda f: _falls(f.parameters.expectile_alpha),
         "expectile_alpha={expectile_alpha}: expected ascending numbers, as each expectile is a "
         "step above the one before",
         "sort them",
+        about="parameters.takes_expectiles",
     ),
     Refusal(
         "`max_leaves` of 1",
-        _of(lambda p: p.max_leaves == 1),
+        lambda f: f.parameters.max_leaves == 1,
         "max_leaves={max_leaves}: expected 0 (no limit) or 2 or more",
         "raise max_leaves",
+        about="parameters.max_leaves",
     ),
     Refusal(
         "`path_smooth` with `min_samples_leaf` below 2",
-        _of(lambda p: p.smooths and not p.limits_rows),
+        lambda f: not f.parameters.limits_rows,
         "min_samples_leaf={min_samples_leaf}: expected 2 or more for path_smooth={path_smooth!r}, "
         "as in LightGBM",
         "raise min_samples_leaf, or leave out path_smooth",
+        about="parameters.smooths",
     ),
-    Refusal(
-        "`base_score` of 0 or less, or of 1 or more, for a loss of probabilities",
-        lambda f: f.infinite_score is not None and _is_probability(f.parameters),
-        "base_score={infinite_score!r}: expected 0 < base_score < 1 for objective={objective!r}",
-        "give a probability, or leave out base_score",
-    ),
-    Refusal(
-        "`base_score` of 0 or less for a loss with a logarithmic link",
-        lambda f: f.infinite_score is not None and not _is_probability(f.parameters),
-        "base_score={infinite_score!r}: expected base_score > 0 for objective={objective!r}",
-        "give a mean above 0, or leave out base_score",
+    *about(
+        "infinite_scores",
+        Refusal(
+            "`base_score` of 0 or less, or of 1 or more, for a loss of probabilities",
+            lambda f: _is_probability(f.parameters),
+            "base_score={infinite_scores[0]!r}: expected 0 < base_score < 1 for "
+            "objective={objective!r}",
+            "give a probability, or leave out base_score",
+        ),
+        Refusal(
+            "`base_score` of 0 or less for a loss with a logarithmic link",
+            lambda f: not _is_probability(f.parameters),
+            "base_score={infinite_scores[0]!r}: expected base_score > 0 for "
+            "objective={objective!r}",
+            "give a mean above 0, or leave out base_score",
+        ),
     ),
     Refusal(
         "`min_statistic_levels` above `max_set_levels` + 1",
-        _of(lambda p: p.least_statistic_levels > p.max_set_levels + 1),
+        lambda f: f.parameters.least_statistic_levels > f.parameters.max_set_levels + 1,
         "min_statistic_levels={min_statistic_levels}: expected max_set_levels + 1 at most, "
         "as columns of levels between would have neither sets nor statistics",
         "lower min_statistic_levels, or raise max_set_levels",
+        about="parameters.min_statistic_levels",
     ),
-    Refusal(
-        '`subsample` with `sampling_method="goss"`',
-        _of(lambda p: p.sampling_method == "goss" and p.subsample != 1),
-        "subsample={subsample!r}: expected 1 for sampling_method='goss'",
-        "give top_rate and other_rate",
-    ),
-    Refusal(
-        '`subsample` with `sampling_method="none"`',
-        _of(lambda p: p.sampling_method == "none" and p.subsample != 1),
-        "subsample={subsample!r}: expected 1 for sampling_method='none', which takes all rows",
-        "leave out subsample, or give sampling_method='uniform'",
-    ),
-    Refusal(
-        "`bagging_freq` above 1 for rows that are sampled by their gradients",
-        _of(lambda p: p.samples_by_gradient and p.bagging_freq > 1),
-        "bagging_freq={bagging_freq}: expected 1 for sampling_method={sampling_method!r}, which "
-        "samples by the gradients of each round",
-        "leave out bagging_freq, or give sampling_method='uniform'",
-    ),
-    Refusal(
-        '`top_rate` and `other_rate` of 1 or more together, with `sampling_method="goss"`',
-        _of(
-            lambda p: p.sampling_method == "goss" and not 0 < p.top_rate + p.other_rate < 1
+    *about(
+        "parameters.other_sampling",
+        Refusal(
+            '`subsample` with `sampling_method="goss"`',
+            lambda f: f.parameters.sampling_method == "goss" and f.parameters.subsample != 1,
+            "subsample={subsample!r}: expected 1 for sampling_method='goss'",
+            "give top_rate and other_rate",
         ),
-        "top_rate={top_rate!r}: expected top_rate + other_rate below 1, other_rate is "
-        "{other_rate!r}",
-        "lower top_rate or other_rate",
+        Refusal(
+            '`subsample` with `sampling_method="none"`',
+            lambda f: f.parameters.sampling_method == "none" and f.parameters.subsample != 1,
+            "subsample={subsample!r}: expected 1 for sampling_method='none', which takes all rows",
+            "leave out subsample, or give sampling_method='uniform'",
+        ),
+        Refusal(
+            "`bagging_freq` above 1 for rows that are sampled by their gradients",
+            lambda f: f.parameters.samples_by_gradient and f.parameters.bagging_freq > 1,
+            "bagging_freq={bagging_freq}: expected 1 for sampling_method={sampling_method!r}, "
+            "which samples by the gradients of each round",
+            "leave out bagging_freq, or give sampling_method='uniform'",
+        ),
+        Refusal(
+            '`top_rate` and `other_rate` of 1 or more together, with `sampling_method="goss"`',
+            lambda f: f.parameters.sampling_method == "goss" and not _leaves_rows(f.parameters),
+            "top_rate={top_rate!r}: expected top_rate + other_rate below 1, other_rate is "
+            "{other_rate!r}",
+            "lower top_rate or other_rate",
+        ),
     ),
-    Refusal(
-        '`booster="dart"` without `tree_method="hist"`',
-        _of(lambda p: p.booster == "dart" and p.search != "hist"),
-        "tree_method={tree_method!r}: expected 'hist' for booster='dart', as rows walk dropped "
-        "trees by their codes",
-        "leave out tree_method, or leave out booster",
-    ),
-    Refusal(
-        '`booster="dart"` with ordered boosting',
-        _of(lambda p: p.booster == "dart" and p.boosting_type == "ordered"),
-        "boosting_type='ordered': expected 'plain' for booster='dart'",
-        "leave out boosting_type, or leave out booster",
-    ),
-    Refusal(
-        '`max_bin` with `tree_method="exact"`',
-        _of(lambda p: p.tree_method == "exact" and p.max_bin != _DEFAULT_BINS),
-        "max_bin={max_bin}: expected its default for tree_method='exact', which has a bin for "
-        "every distinct value",
-        "leave out max_bin, or use tree_method='hist'",
+    *about(
+        "parameters.weighs_trees",
+        Refusal(
+            '`booster="dart"` without `tree_method="hist"`',
+            lambda f: f.parameters.sorts_columns,
+            "tree_method={tree_method!r}: expected 'hist' for booster='dart', as rows walk dropped "
+            "trees by their codes",
+            "leave out tree_method, or leave out booster",
+        ),
+        Refusal(
+            '`booster="dart"` with ordered boosting',
+            lambda f: f.parameters.is_ordered,
+            "boosting_type='ordered': expected 'plain' for booster='dart'",
+            "leave out boosting_type, or leave out booster",
+        ),
     ),
     Refusal(
         '`proposal` without `tree_method="approx"`',
-        _of(lambda p: p.proposal is not None and p.tree_method != "approx"),
+        lambda f: f.parameters.tree_method != "approx",
         "proposal={proposal!r}: expected None for tree_method={tree_method!r}",
         "leave out proposal, or use tree_method='approx'",
+        about="parameters.proposal",
     ),
-    Refusal(
-        '`max_bin_exact=False` without `tree_method="hist"`',
-        _of(lambda p: not p.max_bin_exact and p.search != "hist"),
-        "max_bin_exact=False: expected True for tree_method={tree_method!r}, whose quantiles are "
-        "always exact",
-        "leave out max_bin_exact, or use tree_method='hist'",
+    *about(
+        "parameters.sorts_columns",
+        Refusal(
+            '`max_bin` with `tree_method="exact"`',
+            lambda f: f.parameters.tree_method == "exact" and f.parameters.max_bin != _DEFAULT_BINS,
+            "max_bin={max_bin}: expected its default for tree_method='exact', which has a bin for "
+            "every distinct value",
+            "leave out max_bin, or use tree_method='hist'",
+        ),
+        Refusal(
+            '`max_bin_exact=False` without `tree_method="hist"`',
+            lambda f: not f.parameters.max_bin_exact,
+            "max_bin_exact=False: expected True for tree_method={tree_method!r}, whose quantiles "
+            "are always exact",
+            "leave out max_bin_exact, or use tree_method='hist'",
+        ),
+        Refusal(
+            '`cut_rule="xgboost"` without `tree_method="hist"`',
+            lambda f: f.parameters.cut_rule != "shares",
+            "cut_rule={cut_rule!r}: expected 'shares' for tree_method={tree_method!r}, which has "
+            "other bins",
+            "leave out cut_rule, or use tree_method='hist'",
+        ),
+        Refusal(
+            'A `page` of codes without `tree_method="hist"`',
+            lambda f: f.parameters.page not in ("auto", "sorted"),
+            "page={page!r}: expected 'auto' or 'sorted' for tree_method={tree_method!r}, which has "
+            "no pages of codes",
+            "leave out page, or use tree_method='hist'",
+        ),
     ),
-    Refusal(
-        '`cut_rule="xgboost"` without `tree_method="hist"`',
-        _of(lambda p: p.cut_rule != "shares" and p.search != "hist"),
-        "cut_rule={cut_rule!r}: expected 'shares' for tree_method={tree_method!r}, which has "
-        "other bins",
-        "leave out cut_rule, or use tree_method='hist'",
-    ),
-    Refusal(
-        'A `page` of codes without `tree_method="hist"`',
-        _of(lambda p: p.search != "hist" and p.page not in ("auto", "sorted")),
-        "page={page!r}: expected 'auto' or 'sorted' for tree_method={tree_method!r}, which has no "
-        "pages of codes",
-        "leave out page, or use tree_method='hist'",
-    ),
-    Refusal(
-        '`max_leaves` with `grow_policy="symmetric"`',
-        _of(lambda p: p.symmetric_trees and p.max_leaves > 0),
-        "max_leaves={max_leaves}: expected 0 for grow_policy='symmetric', whose trees have "
-        "2^depth leaves",
-        "leave out max_leaves and give max_depth",
-    ),
-    Refusal(
-        '`max_depth=0` with `grow_policy="symmetric"`',
-        _of(lambda p: p.symmetric_trees and p.max_depth == 0),
-        f"max_depth=0 (no limit): expected 1..{DEEPEST_TABLE} for grow_policy='symmetric', whose "
-        "trees have 2^max_depth leaves",
-        "give max_depth another value",
-    ),
-    Refusal(
-        f'`max_depth` above {DEEPEST_TABLE} with `grow_policy="symmetric"`',
-        _of(lambda p: p.symmetric_trees and p.max_depth > DEEPEST_TABLE),
-        f"max_depth={{max_depth}}: expected 1..{DEEPEST_TABLE} for grow_policy='symmetric', whose "
-        "trees have 2^max_depth leaves",
-        "give max_depth another value",
-    ),
-    Refusal(
-        '`grow_policy="symmetric"` without `tree_method="hist"`',
-        _of(lambda p: p.symmetric_trees and p.search != "hist"),
-        "tree_method={tree_method!r}: expected 'hist' for grow_policy='symmetric'",
-        "leave out tree_method",
+    *about(
+        "parameters.symmetric_trees",
+        Refusal(
+            '`max_leaves` with `grow_policy="symmetric"`',
+            lambda f: f.parameters.max_leaves > 0,
+            "max_leaves={max_leaves}: expected 0 for grow_policy='symmetric', whose trees have "
+            "2^depth leaves",
+            "leave out max_leaves and give max_depth",
+        ),
+        Refusal(
+            '`max_depth=0` with `grow_policy="symmetric"`',
+            lambda f: f.parameters.max_depth == 0,
+            f"max_depth=0 (no limit): expected 1..{DEEPEST_TABLE} for grow_policy='symmetric', "
+            "whose trees have 2^max_depth leaves",
+            "give max_depth another value",
+        ),
+        Refusal(
+            f'`max_depth` above {DEEPEST_TABLE} with `grow_policy="symmetric"`',
+            lambda f: f.parameters.max_depth > DEEPEST_TABLE,
+            f"max_depth={{max_depth}}: expected 1..{DEEPEST_TABLE} for grow_policy='symmetric', "
+            "whose trees have 2^max_depth leaves",
+            "give max_depth another value",
+        ),
+        Refusal(
+            '`grow_policy="symmetric"` without `tree_method="hist"`',
+            lambda f: f.parameters.sorts_columns,
+            "tree_method={tree_method!r}: expected 'hist' for grow_policy='symmetric'",
+            "leave out tree_method",
+        ),
     ),
     Refusal(
         "A loss of classes without `num_class`",
-        _of(lambda p: p.objective in MULTICLASS and p.num_class <= 1),
+        lambda f: f.parameters.num_class <= 1,
         "num_class={num_class}: expected 2 or more for objective={objective!r}",
         "give the number of classes",
+        about="parameters.has_classes",
     ),
     Refusal(
         "`num_class` for another loss",
-        _of(lambda p: p.objective not in MULTICLASS and p.num_class > 1),
+        lambda f: f.parameters.num_class > 1 and not f.parameters.has_classes,
         "num_class={num_class}: expected 0, or objective='multi:softprob' for "
         "objective={objective!r}",
         "leave out num_class, or give objective='multi:softprob'",
+        about="parameters.num_class",
     ),
     Refusal(
         "`scale_pos_weight` for a loss of other than two classes",
-        _of(lambda p: p.scale_pos_weight != 1 and not _weighs_classes(p)),
+        lambda f: not _weighs_classes(f.parameters),
         "scale_pos_weight={scale_pos_weight!r}: expected 1 for objective={objective!r}",
         "give row weights instead",
+        about="parameters.weighs_positives",
     ),
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True)
@@ -242,7 +265,7 @@ def _drawn_rows(name: str, shown: str, draws: str) -> list[Refusal[FitFacts]]:
     return [
         row(
             'without `tree_method="hist"`',
-            lambda f: f.parameters.search != "hist",
+            lambda f: f.parameters.sorts_columns,
             f"tree_method={{tree_method!r}}: expected 'hist' or 'auto' for {shown}",
             "leave out tree_method",
         ),

@@ -1,4 +1,4 @@
-"""What is refused of vector and linear leaves, and of several Newton steps."""
+"""What is refused of vector and linear leaves, several Newton steps, and pages in turn."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ _of_linear = RowsAbout("`linear_tree`", "parameters.linear_tree", "linear_tree")
 OF_LINEAR: tuple[Refusal[FitFacts], ...] = (
     _of_linear(
         'without `tree_method="hist"`',
-        lambda f: f.parameters.search != "hist",
+        lambda f: f.parameters.sorts_columns,
         f"tree_method={{tree_method!r}}: expected 'hist' or 'auto' {_LINEAR}",
         "leave out tree_method",
     ),
@@ -122,7 +122,7 @@ OF_LINEAR: tuple[Refusal[FitFacts], ...] = (
     ),
     _of_linear(
         'with `page="streamed"`',
-        lambda f: f.parameters.page == "streamed",
+        lambda f: f.parameters.streamed_pages,
         f"page='streamed': expected 'auto', 'dense' or 'tiled' {_LINEAR}, as all values stay on "
         "the device",
         "leave out page",
@@ -149,7 +149,7 @@ OF_LINEAR: tuple[Refusal[FitFacts], ...] = (
     ),
     _of_linear(
         'with `booster="dart"`',
-        lambda f: f.parameters.booster == "dart",
+        lambda f: f.parameters.weighs_trees,
         f"booster='dart': expected 'gbtree' {_LINEAR}",
         "leave out booster",
     ),
@@ -186,7 +186,54 @@ OF_LINEAR: tuple[Refusal[FitFacts], ...] = (
     ),
 )
 
-#: The rows of this module, and of draws, smoothed weights and forced splits.
+
+def _streamed(
+    name: str, when: Callable[[FitFacts], bool], reason: str, way_out: str
+) -> Refusal[FitFacts]:
+    """Return a row about pages that are to take turns in a fit that ``stays_resident``."""
+    return Refusal(
+        f'`page="streamed"` {name}',
+        when,
+        "page='streamed': expected a fit whose pages can take turns on the device, but " + reason,
+        f"{way_out}, or leave out page",
+        about="parameters.streamed_pages",
+    )
+
+
+OF_PAGES: tuple[Refusal[FitFacts], ...] = (
+    _streamed(
+        "of a sparse matrix",
+        lambda f: f.sparse,
+        "X is sparse, and its columns are not cut into pages of rows",
+        "give a dense matrix",
+    ),
+    _streamed(
+        "with ordered boosting",
+        lambda f: f.parameters.is_ordered,
+        "boosting_type='ordered' gathers rows in another order",
+        "use 'plain'",
+    ),
+    _streamed(
+        'with `booster="dart"`',
+        lambda f: f.parameters.weighs_trees,
+        "booster='dart' lets all rows walk dropped trees",
+        "use 'gbtree'",
+    ),
+    _streamed(
+        "with statistics of categories",
+        lambda f: bool(f.statistics),
+        "statistics of categories count rows of all pages in every round",
+        "use 'sets'",
+    ),
+    _streamed(
+        "for a loss that looks at several rows",
+        lambda f: not f.loss.takes_pages,
+        "objective={objective!r} has kernels that look at all rows",
+        "use a loss of single rows",
+    ),
+)
+
+#: The rows of this module but those of pages, and of draws, smoothed weights and forced splits.
 OF_SEARCHES: tuple[Refusal[FitFacts], ...] = (
     *OF_DRAWS,
     *OF_SMOOTHING,

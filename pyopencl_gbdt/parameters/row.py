@@ -9,7 +9,7 @@ import numbers
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from operator import attrgetter
 from typing import Any, Generic, TypeVar
@@ -339,7 +339,7 @@ class Refusal(Generic[Facts]):
         The class of the error.
     about : str
         A fact, such as ``parameters.linear_tree``: the row is about trainings of which it is true.
-        Empty: it is about all.
+        ``when`` is not called for others. Empty: the row is about all.
     """
 
     name: str
@@ -368,6 +368,11 @@ class _Words:
     def __getitem__(self, name: str) -> Any:
         values = getattr(self._facts, "parameters", None)
         return getattr(values if hasattr(values, name) else self._facts, name)
+
+
+def about(fact: str, *rows: Refusal[Facts]) -> list[Refusal[Facts]]:
+    """Return rows that are about trainings of which a fact is true."""
+    return [replace(row, about=fact) for row in rows]
 
 
 def refusal_of(facts: Facts, rows: Sequence[Refusal[Facts]]) -> Refusal[Facts] | None:

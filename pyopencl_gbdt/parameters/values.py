@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 
 from pyopencl_gbdt.model.ensemble import Score, each
+from pyopencl_gbdt.model.formats.xgboost_links import MULTICLASS
 from pyopencl_gbdt.numerics.portable_math import as_margin
 
 
@@ -127,6 +128,21 @@ class ParameterValues:
         return "exact" if self.tree_method == "exact" else "hist"
 
     @property
+    def sorts_columns(self) -> bool:
+        """Whether splits are searched in sorted columns, not in histograms."""
+        return self.search != "hist"
+
+    @property
+    def sorted_pages(self) -> bool:
+        """Whether pages of sorted columns are asked for."""
+        return self.page == "sorted"
+
+    @property
+    def streamed_pages(self) -> bool:
+        """Whether pages are asked to take turns on the device."""
+        return self.page == "streamed"
+
+    @property
     def page_kind(self) -> str:
         """How codes lie on the device; a histogram variant chosen by name is one of dense codes."""
         return "dense" if self.page == "auto" and self.histogram != "auto" else self.page
@@ -159,6 +175,21 @@ class ParameterValues:
     def cache_folders(self) -> list[str]:
         """Where pages of codes are kept on disk; empty if they are kept in the host's memory."""
         return [] if self.cache_dir is None else list(json.loads(self.cache_dir))
+
+    @property
+    def has_classes(self) -> bool:
+        """Whether the loss is one of several classes."""
+        return self.objective in MULTICLASS
+
+    @property
+    def takes_expectiles(self) -> bool:
+        """Whether the loss's outputs are expectiles."""
+        return self.objective == "reg:expectileerror"
+
+    @property
+    def weighs_positives(self) -> bool:
+        """Whether rows of label 1 have another weight."""
+        return self.scale_pos_weight != 1
 
     @property
     def has_targets(self) -> bool:
@@ -215,7 +246,12 @@ class ParameterValues:
     @property
     def weighs_samples(self) -> bool:
         """Whether some factors of rows are neither 0 nor 1."""
-        return self.samples_rows and self.sampling_method != "uniform"
+        return self.samples_rows and self.other_sampling
+
+    @property
+    def other_sampling(self) -> bool:
+        """Whether rows are sampled otherwise than uniformly."""
+        return self.sampling_method != "uniform"
 
     @property
     def samples_by_gradient(self) -> bool:

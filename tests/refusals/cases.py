@@ -62,10 +62,10 @@ CASES: dict[str, Case] = {
     '`booster="dart"` with ordered boosting': Case(
         "boosting_type='ordered': expected 'plain' for booster='dart'", "dropped, ordered"
     ),
-    '`max_bin` with `tree_method="exact"`': Case("max_bin=16: expected", "exact, few bins"),
     '`proposal` without `tree_method="approx"`': Case(
         "proposal='local': expected None", "hist", {"proposal": "local"}
     ),
+    '`max_bin` with `tree_method="exact"`': Case("max_bin=16: expected", "exact, few bins"),
     '`max_bin_exact=False` without `tree_method="hist"`': Case(
         "max_bin_exact=False: expected True", "approximate quantiles, approx"
     ),
