@@ -22,17 +22,14 @@ COMMANDS = {
     "losses": "bench.losses",
     "metrics": "bench.metrics",
     "ordered": "bench.ordered",
-    "page": "bench.page",
     "pages": "bench.pages",
     "primitives": "bench.primitives",
     "quality": "bench.quality",
     "scaling": "bench.scaling",
-    "sparse": "bench.sparse",
     "strings": "bench.strings",
     "sweep": "bench.sweep",
     "switch-depth": "bench.switch_depth",
     "tasks": "bench.tasks",
-    "train": "bench.train",
 }
 
 

@@ -34,7 +34,7 @@ import numpy as np
 from bench.children import in_child
 from bench.gpu_memory import GpuMemory
 from bench.host import describe_host
-from bench.system import F32
+from bench.page_lines import F32
 from pyopencl_gbdt.device.timing import Stopwatch
 
 FORMAT = 1

@@ -8,24 +8,18 @@ its parent made, without a copy. The parent therefore opens no device and import
 from __future__ import annotations
 
 import multiprocessing
-import os
 import sys
-import tempfile
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any
 
-#: Where drivers and this library keep built kernels.
-_CACHES = ("PYOPENCL_GBDT_CACHE", "POCL_CACHE_DIR", "CUDA_CACHE_PATH", "CUPY_CACHE_DIR")
 #: Seconds for a process to end after its answer.
 _LEAVING = 30.0
 #: Elsewhere a forked child of a process with threads may hang.
 FORKS = sys.platform == "linux"
 
 
-def in_child(
-    work: Callable[..., Any], *arguments: Any, limit: float, empty_caches: bool = False
-) -> Any:
+def in_child(work: Callable[..., Any], *arguments: Any, limit: float) -> Any:
     """Return ``work(*arguments)`` as a new process computes it.
 
     Parameters
@@ -35,8 +29,6 @@ def in_child(
     *arguments
     limit : float
         Seconds after which the process is killed.
-    empty_caches : bool
-        Let every kernel be built anew.
 
     Raises
     ------
@@ -45,36 +37,26 @@ def in_child(
     """
     context: Any = multiprocessing.get_context("fork" if FORKS else "spawn")
     receiver, sender = context.Pipe(duplex=False)
-    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
-        caches = dict.fromkeys(_CACHES, folder) if empty_caches else {}
-        process = context.Process(
-            target=_answer, args=(sender, caches, work, arguments), daemon=True
-        )
-        process.start()
-        sender.close()  # so that a dead child is the end of the pipe
-        try:
-            if not receiver.poll(limit):
-                raise RuntimeError(f"took longer than {limit:.0f} s")
-            error, result = receiver.recv()
-            process.join(_LEAVING)  # so that it has given its memory back
-        except EOFError:
-            process.join(_LEAVING)
-            raise RuntimeError(f"its process died, exit code {process.exitcode}") from None
-        finally:
-            process.kill()  # if it is still there
-            process.join()
+    process = context.Process(target=_answer, args=(sender, work, arguments), daemon=True)
+    process.start()
+    sender.close()  # so that a dead child is the end of the pipe
+    try:
+        if not receiver.poll(limit):
+            raise RuntimeError(f"took longer than {limit:.0f} s")
+        error, result = receiver.recv()
+        process.join(_LEAVING)  # so that it has given its memory back
+    except EOFError:
+        process.join(_LEAVING)
+        raise RuntimeError(f"its process died, exit code {process.exitcode}") from None
+    finally:
+        process.kill()  # if it is still there
+        process.join()
     if error:
         raise RuntimeError(error)
     return result
 
 
-def _answer(
-    sender: Connection,
-    caches: dict[str, str],
-    work: Callable[..., Any],
-    arguments: tuple[Any, ...],
-) -> None:
-    os.environ.update(caches)
+def _answer(sender: Connection, work: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
     try:
         sender.send(("", work(*arguments)))
     except BaseException as error:

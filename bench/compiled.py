@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from bench.page_systems import LightGBM, XGBoost
-from bench.system import F32, System
+from bench.page_lines import F32
+from bench.peers import LightGBM, XGBoost
+from bench.system import System
 
 #: Files of C code of a model: one would take a compiler too long.
 _FILES = 64

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.system import F32
+from bench.page_lines import F32
 from pyopencl_gbdt.device.timing import clock, middle
 
 _PIECES = 32

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.system import F32
+from bench.page_lines import F32
 from pyopencl_gbdt.comparison.shapes import Shape
 from pyopencl_gbdt.objectives import OBJECTIVES
 

@@ -27,7 +27,8 @@ import numpy as np
 from bench.host import n_cpus, report_head
 from bench.lines import BASE, Line, data_of, lines, make_values
 from bench.ours import facts
-from bench.system import F32, LEARNING_RATE
+from bench.page_lines import F32
+from bench.system import LEARNING_RATE
 from pyopencl_gbdt import Dataset
 from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.device.timing import clock, clocked, middle

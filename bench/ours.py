@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from bench.system import F32, LEARNING_RATE, Settings, System
+from bench.page_lines import F32, Line
+from bench.system import LEARNING_RATE, Settings, System, params_of
 from pyopencl_gbdt import __version__
-from pyopencl_gbdt.comparison.shapes import Shape
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import find, open_device
 from pyopencl_gbdt.device.bandwidth import device_bandwidth
@@ -29,7 +29,7 @@ def facts(spec: str) -> dict[str, Any]:
 class Ours(System):
     """Our library, as ``train`` and ``Model.predict`` use it."""
 
-    def __init__(self, shape: Shape, settings: Settings) -> None:
+    def __init__(self, shape: Line, settings: Settings) -> None:
         super().__init__(shape, settings)
         self.version = __version__
         self.params: dict[str, Any] = {
@@ -40,7 +40,10 @@ class Ours(System):
             "learning_rate": LEARNING_RATE,
             "device": settings.device,
             "verbosity": 0,
+            **params_of(shape),
         }
+        if shape.tree_method:
+            self.params["tree_method"] = shape.tree_method
         if shape.symmetric:
             self.params["grow_policy"] = "symmetric"
 

@@ -1,20 +1,33 @@
-"""What the page of performance measures: one line for each shape, on a processor or on a GPU."""
+"""What ``python -m bench pages`` measures: lines of the page of performance, and named ones.
+
+The lines of the page are on a processor or on a GPU. Others are measured where they are named: the
+shapes of `comparison.shapes`, sparse matrices, and exact search.
+"""
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse
 
-from bench.system import F32
 from pyopencl_gbdt.comparison.plan import floor_bytes
-from pyopencl_gbdt.comparison.shapes import Shape
+from pyopencl_gbdt.comparison.shapes import SHAPES, Shape
 
+F32 = npt.NDArray[np.float32]
 #: Rows from whose scores the borders between classes are taken.
 _SCORED = 20_000
 #: The sizes that ``--quick`` allows, and rounds of a group.
 _QUICK_ROWS, _QUICK_FEATURES, _QUICK_ROUNDS, _QUICK_CLASSES = 2000, 40, 3, 5
+_QUICK_WIDE, _QUICK_ENTRIES = 3000, 12
+#: Entries of sparse rows that are drawn at a time.
+_PIECE_ENTRIES = 1 << 20
+#: Columns that the labels of sparse rows depend on.
+_INFORMATIVE = 400
+_NOISE = np.float32(0.3)
 
 
 @dataclass(frozen=True)
@@ -24,7 +37,8 @@ class Line(Shape):
     Attributes
     ----------
     where : str
-        ``"cpu"``, ``"gpu"`` or ``"both"``: on what kind of device ours runs.
+        ``"cpu"`` or ``"gpu"``: on what kind of device ours runs; ``"named"`` is on any device, if
+        the line is named.
     leaves : int
         Trees grow leaf by leaf up to so many leaves, of any depth; 0: level by level.
     n_classes : int
@@ -36,20 +50,43 @@ class Line(Shape):
     trained : int
         Rounds that the model of a line of prediction has; such a line trains once, and its turns
         only predict. 0 for lines of training.
+    tree_method : str
+        Ours, if it is not ``auto``; XGBoost takes ``exact`` where it is ``exact``, else ``hist``.
+    per_row : int
+        Mean number of entries in a row of a sparse matrix; 0: rows are dense.
+    power : float
+        Column ``n_features * u**power`` for a uniform u: how uneven the columns of sparse rows are.
     """
 
-    where: str = "both"
+    where: str = "named"
     leaves: int = 0
     n_classes: int = 0
     n_values: int = 0
     drawn: float = 1.0
     trained: int = 0
+    tree_method: str = ""
+    per_row: int = 0
+    power: float = 1.0
+
+    def expected_bytes(self, n_rows: int | None = None) -> int:
+        """Return the bytes of values and labels on the host: an index and a value an entry."""
+        if not self.per_row:
+            return super().expected_bytes(n_rows)
+        return (self.n_rows if n_rows is None else n_rows) * (8 * self.per_row + 8)
 
     def make(
         self, seed: int, n_rows: int | None = None, *, held_out: bool = False
-    ) -> tuple[F32, F32]:
-        """Make rows and labels as `Shape.make`; a class is a range of the score."""
+    ) -> tuple[Any, F32]:
+        """Make rows and labels as `Shape.make`; a class is a range of the score.
+
+        Of several models, the labels are those of the first. Sparse values are a ``csr_matrix``.
+        """
+        if self.per_row:
+            rows = self.n_rows if n_rows is None else n_rows
+            return self._sparse(rows, [seed, int(held_out)])
         values, label = super().make(seed, n_rows, held_out=held_out)
+        if self.n_models > 1:
+            label = np.ascontiguousarray(label[:, 0])
         if self.n_values:  # values are uniform in [0, 1)
             values *= np.float32(self.n_values)
             np.floor(values, out=values)
@@ -70,6 +107,59 @@ class Line(Shape):
         drawn = max(1, round(self.n_features * self.drawn))
         read = replace(self, max_depth=depth, n_features=drawn)
         return floor_bytes(read) * max(1, self.n_classes)
+
+    def _sparse(self, rows: int, key: list[int]) -> tuple[Any, F32]:
+        """Return sparse rows and labels.
+
+        A few columns have an entry in most rows, most columns in a handful. Labels are a weighted
+        sum of some columns plus noise, or the class whose sum is the largest. Rows are made in
+        pieces, each with a seed, and copied to their place: beside the result, the host holds few.
+        """
+        weights = self._weights()
+        counts = np.random.default_rng(key).poisson(self.per_row, rows)
+        step = max(1, _PIECE_ENTRIES // self.per_row)
+        values, columns = np.empty(counts.sum(), np.float32), np.empty(counts.sum(), np.int32)
+        ends, label = np.zeros(rows + 1, np.int64), np.empty(rows, np.float32)
+
+        def piece(number: int) -> tuple[Any, F32]:
+            rng = np.random.default_rng([*key, number])
+            made = self._values(rng, counts[number * step : (number + 1) * step])
+            score = made @ weights
+            score += _NOISE * rng.standard_normal(score.shape, dtype=np.float32)
+            return made, score.argmax(axis=1) if self.n_classes else score[:, 0]
+
+        with ThreadPoolExecutor() as pool:
+            first = 0
+            for made, found in pool.map(piece, range(-(-rows // step))):
+                end, at = first + len(found), slice(ends[first], ends[first] + made.nnz)
+                label[first:end], values[at], columns[at] = found, made.data, made.indices
+                ends[first + 1 : end + 1] = ends[first] + made.indptr[1:]
+                first = end
+        n = ends[-1]  # entries of the same place became one
+        parts = (values[:n], columns[:n], ends)
+        return scipy.sparse.csr_matrix(parts, (rows, self.n_features)), label
+
+    def _values(self, rng: np.random.Generator, counts: npt.NDArray[np.int64]) -> Any:
+        """Return rows of so many entries, of which those of the same place are summed."""
+        ends = np.cumsum(np.append(0, counts))
+        columns = self._columns(rng, int(ends[-1]), self.power)
+        values = np.log1p(rng.standard_exponential(len(columns), np.float32)).round(3)
+        made = scipy.sparse.csr_matrix((values, columns, ends), (len(counts), self.n_features))
+        made.sum_duplicates()
+        return made
+
+    def _weights(self) -> F32:
+        """Return a weight for every column and class, the same for all seeds."""
+        rng = np.random.default_rng(self.n_features)
+        weights = np.zeros((self.n_features, max(1, self.n_classes)), np.float32)
+        # twice the power: columns with many entries are more likely to matter
+        columns = self._columns(rng, _INFORMATIVE, 2 * self.power)
+        weights[columns] = rng.standard_normal((_INFORMATIVE, weights.shape[1]), np.float32)
+        return weights
+
+    def _columns(self, rng: np.random.Generator, n: int, power: float) -> npt.NDArray[np.int32]:
+        drawn = self.n_features * rng.random(n) ** power
+        return np.minimum(drawn, self.n_features - 1).astype(np.int32)
 
 
 def _classes(name: str, n_rows: int, n_features: int, n_classes: int, rounds: int) -> Line:
@@ -94,7 +184,12 @@ def _few(name: str, n_rows: int, n_features: int, depth: int, drawn: float, roun
     )  # fmt: skip
 
 
-#: All lines, in the order of the page.
+def _of_shape(shape: Shape) -> Line:
+    trained = shape.n_rounds if "predict" in shape.name else 0
+    return Line(**vars(shape), trained=trained)
+
+
+#: All lines, those of the page first and in its order.
 LINES = (
     Line("cpu-1m-d6", "binary, depth 6", 1_000_000, 28, n_rounds=4, where="cpu"),
     Line("cpu-1m-d8", "binary, depth 8", 1_000_000, 28, max_depth=8, n_rounds=4, where="cpu"),
@@ -118,15 +213,33 @@ LINES = (
     *map(_leaf_wise, (31, 63, 255)),
     _classes("classes-10", 50_000, 3072, 10, 8),
     _classes("classes-80", 1_000_000, 200, 80, 5),
+    Line("classes", "bags of words, 20 classes", 16_000, 62_000, "multi:softprob", n_rounds=20,
+         n_classes=20, per_row=80, power=3.0),
+    Line("wide", "more columns than rows, regression", 16_000, 4_270_000, "reg:squarederror",
+         n_rounds=20, per_row=6_000, power=2.0),
+    Line("exact-d6", "dense, exact, depth 6", 1_000_000, 28, n_rounds=30, tree_method="exact"),
+    Line("exact-d8", "dense, exact, depth 8", 1_000_000, 28, max_depth=8, n_rounds=30,
+         tree_method="exact"),
+    *(_of_shape(shape) for shape in SHAPES.values() if not shape.way),
 )  # fmt: skip
+
+
+def sized(line: Line, rows_scale: float = 1.0, rounds: int | None = None) -> Line:
+    """Return the line with a part of its rows, or with other rounds."""
+    n_rows = max(100, round(line.n_rows * rows_scale))
+    return replace(line, n_rows=n_rows, n_rounds=rounds or line.n_rounds)
 
 
 def quick(line: Line) -> Line:
     """Return the line with few rows, columns, classes and rounds, to try the command."""
+    most_features = _QUICK_WIDE if line.per_row else _QUICK_FEATURES
+    if line.recipe in ("stations", "images"):  # which have as many as their recipe needs
+        most_features = line.n_features
     return replace(
         line,
         n_rows=min(line.n_rows, _QUICK_ROWS),
-        n_features=min(line.n_features, _QUICK_FEATURES),
+        n_features=min(line.n_features, most_features),
+        per_row=min(line.per_row, _QUICK_ENTRIES),
         n_rounds=min(line.n_rounds, _QUICK_ROUNDS),
         n_classes=min(line.n_classes, _QUICK_CLASSES),
         trained=min(line.trained, 4 * _QUICK_ROUNDS),

@@ -3,8 +3,8 @@
 XGBoost, LightGBM, Falcata (a fork of LightGBM for NVIDIA's cards), CatBoost, scikit-learn and
 hessboost take learning rate 0.1, L2 penalty 1, the shape's depth and bins, a least Hessian of 1 in
 a child where they have that parameter, and all the processor's threads. XGBoost, Falcata and
-CatBoost run on an NVIDIA card where ours does. A library is imported by its constructor: in the
-process that measures it, and only there.
+CatBoost run on an NVIDIA card where ours does; XGBoost's exact search on the processor alone. A
+library is imported by its constructor: in the process that measures it, and only there.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from bench.system import F32, LEARNING_RATE, Settings, System
-from pyopencl_gbdt.comparison.shapes import Shape
+from bench.page_lines import F32, Line
+from bench.system import LEARNING_RATE, Settings, System, params_of
 
 
-def _xgboosts_names(shape: Shape, settings: Settings, device: str) -> dict[str, Any]:
-    """Return a shape's parameters by XGBoost's names, which hessboost takes, too."""
+def _xgboosts_names(shape: Line, settings: Settings, device: str) -> dict[str, Any]:
+    """Return a line's parameters by XGBoost's names, which hessboost takes, too."""
     return {
         "objective": shape.objective,
         "tree_method": "hist",
@@ -32,6 +32,7 @@ def _xgboosts_names(shape: Shape, settings: Settings, device: str) -> dict[str, 
         "lambda": 1.0,
         "min_child_weight": 1.0,
         "nthread": settings.n_threads,
+        **params_of(shape),
     }
 
 
@@ -41,26 +42,29 @@ class XGBoost(System):
     On CUDA it leaves a part of that work to the first round, which the table has beside it.
     """
 
-    def __init__(self, shape: Shape, settings: Settings) -> None:
+    def __init__(self, shape: Line, settings: Settings) -> None:
         super().__init__(shape, settings)
         import xgboost
 
         self.library, self.version = xgboost, xgboost.__version__
         if not xgboost.build_info().get("USE_CUDA"):
             self.device = "cpu"
+        self.exact = shape.tree_method == "exact"
+        if self.exact:
+            self.device = "cpu"
         self.params = _xgboosts_names(shape, settings, self.device) | {"verbosity": 0}
+        if self.exact:
+            del self.params["max_bin"]
+            self.params["tree_method"] = "exact"
 
     def given(self, values: F32) -> Any:
         """Return the values as this system hands them to the library."""
         return values
 
     def setup(self, values: F32, label: F32) -> None:
-        self.data = self.library.QuantileDMatrix(
-            self.given(values),
-            label,
-            max_bin=self.shape.max_bin,
-            nthread=self.settings.n_threads,
-        )
+        kind = self.library.DMatrix if self.exact else self.library.QuantileDMatrix
+        own = {} if self.exact else {"max_bin": self.shape.max_bin}
+        self.data = kind(self.given(values), label, nthread=self.settings.n_threads, **own)
         self._begin()
 
     def relabel(self, values: F32, label: F32) -> None:
@@ -83,7 +87,7 @@ class XGBoost(System):
 class XGBoostCupy(XGBoost):
     """XGBoost on CUDA, fed through CuPy: it sketches on the card, so set-up is faster."""
 
-    def __init__(self, shape: Shape, settings: Settings) -> None:
+    def __init__(self, shape: Line, settings: Settings) -> None:
         super().__init__(shape, settings)
         if self.device != "cuda":
             raise RuntimeError("needs an NVIDIA card and XGBoost built for CUDA")
@@ -99,13 +103,16 @@ class XGBoostCupy(XGBoost):
 
 
 class LightGBM(System):
-    """LightGBM on the processor; as many leaves as the depth allows."""
+    """LightGBM on the processor; as many leaves as the depth allows.
+
+    It has 255 bins, as it keeps one for the missing. What a sparse matrix lacks is missing.
+    """
 
     #: The package: forks have other names.
     package: ClassVar[str] = "lightgbm"
     on_cuda: ClassVar[bool] = False
 
-    def __init__(self, shape: Shape, settings: Settings) -> None:
+    def __init__(self, shape: Line, settings: Settings) -> None:
         super().__init__(shape, settings)
         self.library: Any = importlib.import_module(self.package)
         self.version = self.library.__version__
@@ -115,14 +122,21 @@ class LightGBM(System):
             "objective": {"binary:logistic": "binary"}.get(shape.objective, "regression"),
             "num_leaves": 2**shape.max_depth,
             "max_depth": shape.max_depth,
-            "max_bin": shape.max_bin,
+            "max_bin": min(255, shape.max_bin),
             "learning_rate": LEARNING_RATE,
             "lambda_l2": 1.0,
             "min_sum_hessian_in_leaf": 1.0,
             "min_data_in_leaf": 1,
             "num_threads": settings.n_threads,
             "verbosity": -1,
+            "zero_as_missing": shape.per_row > 0,
         }
+        if shape.leaves:
+            self.params |= {"num_leaves": shape.leaves, "max_depth": -1}
+        if shape.n_classes:
+            self.params |= {"objective": "multiclass", "num_class": shape.n_classes}
+        if shape.drawn < 1:
+            self.params["feature_fraction"] = shape.drawn
 
     def setup(self, values: F32, label: F32) -> None:
         self.data = self.library.Dataset(values, label, params=self.params).construct()
@@ -148,7 +162,7 @@ class Falcata(LightGBM):
     #: ``fixedpoint`` rounds to the nearest integer, ``stochastic`` at random to one of few.
     quant_mode: ClassVar[str] = "fixedpoint"
 
-    def __init__(self, shape: Shape, settings: Settings) -> None:
+    def __init__(self, shape: Line, settings: Settings) -> None:
         super().__init__(shape, settings)
         if self.device != "cuda":
             raise RuntimeError(
@@ -173,7 +187,7 @@ class Hessboost(System):
 
     incremental = False
 
-    def __init__(self, shape: Shape, settings: Settings) -> None:
+    def __init__(self, shape: Line, settings: Settings) -> None:
         super().__init__(shape, settings)
         import hessboost
 
@@ -191,14 +205,14 @@ class Hessboost(System):
 
 
 class CatBoost(System):
-    """CatBoost, ``Depthwise`` or symmetric trees, no sampling.
+    """CatBoost, ``Depthwise``, ``Lossguide`` or symmetric trees, no sampling.
 
     Its GPU takes no callbacks, hence two fits.
     """
 
     incremental = False
 
-    def __init__(self, shape: Shape, settings: Settings) -> None:
+    def __init__(self, shape: Line, settings: Settings) -> None:
         super().__init__(shape, settings)
         import catboost
 
@@ -222,6 +236,12 @@ class CatBoost(System):
             "logging_level": "Silent",
             "allow_writing_files": False,
         }
+        if shape.leaves:
+            self.params |= {"grow_policy": "Lossguide", "max_leaves": shape.leaves, "depth": 16}
+        if shape.n_classes:
+            self.params |= {"loss_function": "MultiClass", "boost_from_average": False}
+        if shape.drawn < 1:
+            self.params["rsm"] = shape.drawn
 
     def setup(self, values: F32, label: F32) -> None:
         self.data = self.library.Pool(values, label, thread_count=self.settings.n_threads)
@@ -232,8 +252,9 @@ class CatBoost(System):
         self.model.fit(self.data)
 
     def predict(self, values: F32) -> F32:
-        if self.logistic:
-            return np.asarray(self.model.predict(values, prediction_type="Probability"))[:, 1]
+        if self.logistic or self.shape.n_classes:
+            found = np.asarray(self.model.predict(values, prediction_type="Probability"))
+            return found[:, 1] if self.logistic else found
         return np.asarray(self.model.predict(values))
 
 
@@ -242,7 +263,7 @@ class ScikitLearn(System):
 
     incremental = False
 
-    def __init__(self, shape: Shape, settings: Settings) -> None:
+    def __init__(self, shape: Line, settings: Settings) -> None:
         super().__init__(shape, settings)
         import sklearn
         from sklearn import ensemble
@@ -284,6 +305,10 @@ PEERS: dict[str, tuple[type[System], tuple[str, ...]]] = {
     "sklearn": (ScikitLearn, ("sklearn",)),
     "hessboost": (Hessboost, ("hessboost",)),
 }
+#: Peers that take part where they are named.
+NAMED_ALONE = frozenset({"xgboost-cupy", "sklearn"})
+#: Peers that take sparse matrices, and those that search exactly.
+SPARSE, EXACT = frozenset({"xgboost", "lightgbm"}), frozenset({"xgboost"})
 #: Peers that run on NVIDIA's cards alone, and those that run on processors alone.
 ON_CUDA_ALONE = frozenset({"xgboost-cupy", "falcata", "falcata-stochastic"})
 ON_CPUS_ALONE = frozenset({"lightgbm", "sklearn", "hessboost"})
@@ -308,4 +333,5 @@ def choose_peers(text: str, *, cuda: bool, offered: Offered = PEERS) -> list[str
     found = [
         name for name, (_, needs) in offered.items() if all(map(importlib.util.find_spec, needs))
     ]
-    return [name for name in found if cuda or name not in ON_CUDA_ALONE]
+    left_out = NAMED_ALONE if cuda else NAMED_ALONE | ON_CUDA_ALONE
+    return [name for name in found if name not in left_out]

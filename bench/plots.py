@@ -1,4 +1,4 @@
-"""Pictures of ``python -m bench train``'s results, by matplotlib."""
+"""Pictures of ``python -m bench pages``' results, by matplotlib."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ try:
     from matplotlib.figure import Figure  # no pyplot: no window, no global state
 except ImportError as error:
     raise ImportError("--plot needs matplotlib; pip install matplotlib") from error
+
+from pyopencl_gbdt.device.timing import middle
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,9 +30,9 @@ def plot(report: Record, path: str) -> str:
     Parameters
     ----------
     report : dict
-        As `bench.train` writes it.
+        As `bench.pages` writes it.
     path : str
-        A file, whose ending chooses the format, or a folder, which gets ``train.png``.
+        A file, whose ending chooses the format, or a folder, which gets ``pages.png``.
 
     Returns
     -------
@@ -39,12 +41,12 @@ def plot(report: Record, path: str) -> str:
     """
     target = Path(path)
     if target.is_dir():
-        target /= "train.png"
-    trained = [shape for shape in report["shapes"] if _done(shape)]
+        target /= "pages.png"
+    trained = [shape for shape in report["lines"] if _done(shape)]
     groups = {prefix: [s for s in trained if s["name"].startswith(prefix)] for prefix in SERIES}
     single = [shape for shape in trained if not shape["name"].startswith(tuple(SERIES))]
     curves = {prefix: shapes for prefix, shapes in groups.items() if shapes}
-    names = list(dict.fromkeys(s["name"] for shape in report["shapes"] for s in _done(shape)))
+    names = list(dict.fromkeys(s["name"] for shape in report["lines"] for s in _done(shape)))
     colours = {name: _COLOURS[i % len(_COLOURS)] for i, name in enumerate(names)}
     n_axes = bool(single) + len(curves)
     if not n_axes:
@@ -63,7 +65,12 @@ def plot(report: Record, path: str) -> str:
 
 
 def _done(shape: Record) -> list[Record]:
-    return [system for system in shape["systems"] if not system["problem"]]
+    done = [system for system in shape["systems"] if not system["problem"]]
+    return [system for system in done if "round" in system["seconds"]]
+
+
+def _milliseconds(system: Record) -> float:
+    return 1e3 * middle(system["seconds"]["round"])
 
 
 def _bars(axis: Axes, shapes: Sequence[Record], colours: dict[str, str]) -> None:
@@ -73,7 +80,7 @@ def _bars(axis: Axes, shapes: Sequence[Record], colours: dict[str, str]) -> None
         systems = _done(shape)
         ticks.append(y + _BAR * (len(systems) - 1) / 2)
         for system in systems:
-            milliseconds = 1e3 * system["round_seconds"]
+            milliseconds = _milliseconds(system)
             colour = colours[system["name"]]
             label = (
                 system["name"] if system["name"] not in axis.get_legend_handles_labels()[1] else ""
@@ -96,7 +103,7 @@ def _curve(
     """Draw a line per system over the number that the series varies, both axes logarithmic."""
     for name, colour in colours.items():
         points = sorted(
-            (shape[key], 1e3 * system["round_seconds"])
+            (shape[key], _milliseconds(system))
             for shape in shapes
             for system in _done(shape)
             if system["name"] == name

@@ -1,6 +1,6 @@
 """``python -m bench switch-depth``: to which depth exact search had best leave entries in order.
 
-The shapes of ``python -m bench sparse`` that are searched exactly are trained with each depth in
+The lines of ``python -m bench pages`` that are searched exactly are trained with each depth in
 turns, several times over. A depth's ms a round is the least mean of its turns, after two rounds
 that warm up, with the device idle at both ends; ``processor`` is the same of the process's
 processor time, which other processes change less. ``x`` compares with depth 0, where all entries
@@ -13,9 +13,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from bench.sparse import sized
-from bench.sparse_shapes import SHAPES, SearchShape
-from bench.system import LEARNING_RATE
+from bench.page_lines import LINES, Line, quick, sized
+from bench.system import LEARNING_RATE, params_of
 from pyopencl_gbdt import Dataset
 from pyopencl_gbdt.device import find, open_device
 from pyopencl_gbdt.device.timing import clocked
@@ -26,6 +25,8 @@ from pyopencl_gbdt.training.preparing import prepare
 from pyopencl_gbdt.training.running_task import RunningTask
 
 _WARM_UP = 2
+#: Lines whose trees are grown by exact search, by their names.
+SEARCHED = {line.name: line for line in LINES if line.tree_method == "exact" or line.per_row}
 Times = tuple[float, float]
 
 
@@ -39,7 +40,8 @@ def main(arguments: list[str]) -> int:
     print(f"{caps.label}: ms a round, and of the processor")
     row = choose("interleaved", caps)
     for name in options.only:
-        shape = sized(SHAPES[name], options, cpu=caps.kind == "cpu")
+        own = quick(SEARCHED[name]) if options.quick else SEARCHED[name]
+        shape = sized(own, options.rows_scale, options.rounds)
         choices: dict[int, Choice] = {}
         for depth in options.depths:
             sizes = {"depth": depth} if options.chunk is None else {"chunk": options.chunk}
@@ -60,9 +62,8 @@ def _parser() -> argparse.ArgumentParser:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    searched = [name for name, shape in SHAPES.items() if shape.tree_method != "hist"]
     add = parser.add_argument
-    add("--only", nargs="+", choices=searched, default=searched, help="these shapes alone")
+    add("--only", nargs="+", choices=SEARCHED, default=list(SEARCHED), help="these lines alone")
     add("--depths", nargs="+", type=int, choices=range(7), default=list(range(7)), metavar="DEPTH")
     add("--chunk", type=int, help="entries of a stretch, instead of the table's")
     add("--turns", type=int, default=3, help="fits with each depth")
@@ -74,7 +75,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _measure(
-    shape: SearchShape, options: argparse.Namespace, choices: dict[int, Choice]
+    shape: Line, options: argparse.Namespace, choices: dict[int, Choice]
 ) -> dict[int, Times]:
     """Return the least times of a round with each depth, on the wall and of the processor."""
     data = Dataset(*shape.make(0))
@@ -94,10 +95,11 @@ def _measure(
     }
 
 
-def _fit(shape: SearchShape, options: argparse.Namespace, data: Dataset) -> tuple[Times, str]:
+def _fit(shape: Line, options: argparse.Namespace, data: Dataset) -> tuple[Times, str]:
     own: dict[str, Any] = {
         "objective": shape.objective, "max_depth": shape.max_depth, "device": options.device,
-        "learning_rate": LEARNING_RATE, "n_estimators": _WARM_UP + shape.n_rounds, **shape.params,
+        "learning_rate": LEARNING_RATE, "n_estimators": _WARM_UP + shape.n_rounds,
+        "tree_method": shape.tree_method or "auto", **params_of(shape),
     }  # fmt: skip
     fit = RunningTask(open_device(options.device), prepare(own, data, (), None, None))
     for _ in range(_WARM_UP):

@@ -4,14 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
-import numpy as np
-import numpy.typing as npt
-
-from pyopencl_gbdt.comparison.shapes import Shape
-
-F32 = npt.NDArray[np.float32]
+from bench.page_lines import F32, Line
 
 #: Equal for all; min_child_weight, lambda and the depth are too, under each library's own name.
 LEARNING_RATE = 0.1
@@ -33,8 +28,20 @@ class Settings:
     n_threads: int
 
 
+def params_of(line: Line) -> dict[str, Any]:
+    """Return the parameters of a line beside depth and bins, by XGBoost's names."""
+    found: dict[str, Any] = {}
+    if line.leaves:
+        found |= {"grow_policy": "lossguide", "max_leaves": line.leaves, "max_depth": 0}
+    if line.n_classes:
+        found["num_class"] = line.n_classes
+    if line.drawn < 1:
+        found["colsample_bytree"] = line.drawn
+    return found
+
+
 class System(ABC):
-    """A library that trains one shape. Every method returns when its device has nothing to do.
+    """A library that trains one line. Every method returns when its device has nothing to do.
 
     Attributes
     ----------
@@ -49,7 +56,7 @@ class System(ABC):
     version: str
     device: str
 
-    def __init__(self, shape: Shape, settings: Settings) -> None:
+    def __init__(self, shape: Line, settings: Settings) -> None:
         self.shape, self.settings = shape, settings
         self.device = settings.device
 

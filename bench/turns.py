@@ -12,6 +12,7 @@ may meet another machine. Here every turn of every system stands beside a turn o
 
 from __future__ import annotations
 
+import hashlib
 import multiprocessing
 import time
 from collections.abc import Sequence
@@ -19,13 +20,18 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any
 
+import numpy as np
+
 from bench.children import FORKS
 from bench.compiled import COMPILED
-from bench.fitting import judged
-from bench.page_lines import Line
-from bench.page_systems import SYSTEMS
-from bench.system import F32, Settings, System
+from bench.gpu_memory import GpuMemory
+from bench.host import peak_bytes
+from bench.ours import Ours
+from bench.page_lines import F32, Line
+from bench.peers import PEERS
+from bench.system import Settings, System
 from pyopencl_gbdt.device.timing import Stopwatch, clock, middle
+from pyopencl_gbdt.metrics import auc, logloss, mlogloss, rmse
 
 Record = dict[str, Any]
 Data = tuple[tuple[F32, F32], tuple[F32, F32]]
@@ -47,7 +53,7 @@ class Player:
     Attributes
     ----------
     name, device : str
-        Of ``SYSTEMS``, and where it runs.
+        ``ours``, or one of ``PEERS`` or ``COMPILED``; and where it runs.
     n_threads : int
     """
 
@@ -70,15 +76,16 @@ class Work:
     def begin(self) -> Record:
         """Set up, and train a little: or, for a line of prediction, to the end."""
         watch = Stopwatch()
-        self._setup()
-        self.system.rounds(1)
-        cold = watch.lap()
+        with GpuMemory() as memory:  # the other systems' processes rest
+            self._setup()
+            self.system.rounds(1)
+            cold = watch.lap()
         self.system.relabel(self.values, self.label)
         self.system.rounds(self.line.trained or WARM_UP)
         compiled = clock(self.system.compile)
         return {
             "version": self.system.version, "device": self.system.device, "cold_seconds": cold,
-            "compile_seconds": compiled,
+            "compile_seconds": compiled, "sampled_bytes": memory.peak_bytes,
         }  # fmt: skip
 
     def _setup(self) -> None:
@@ -119,8 +126,9 @@ class Work:
         """Return the quality, the memory and, of ours, what its kernels take."""
         record: Record = {
             "quality": judged(self.line, self.prediction, self.held_out[1]),
-            "peak_bytes": self.system.peak_bytes(),
-        }
+            "peak_bytes": self.system.peak_bytes(), "host_peak_bytes": peak_bytes(),
+            "digest": hashlib.sha256(np.ascontiguousarray(self.prediction).tobytes()).hexdigest(),
+        }  # fmt: skip
         if self.player.name == "ours" and not self.line.trained:
             record["kernels"] = self._kernels()
         return record
@@ -137,7 +145,17 @@ class Work:
 
 
 def _kind(name: str) -> type[System]:
-    return COMPILED[name][0] if name in COMPILED else SYSTEMS[name]
+    return Ours if name == "ours" else (PEERS | COMPILED)[name][0]
+
+
+def judged(line: Line, predicted: F32, label: F32) -> dict[str, float]:
+    """Return the metrics of a line's objective; ``predicted`` may have a column for each class."""
+    prediction = np.asarray(predicted, np.float32)
+    if line.objective == "binary:logistic":
+        return {"auc": auc(label, prediction), "logloss": logloss(label, prediction)}
+    if line.objective == "multi:softprob":
+        return {"mlogloss": mlogloss(label, prediction.T)}
+    return {"rmse": rmse(label, prediction)}
 
 
 class Process:

@@ -1,18 +1,21 @@
 """``python -m bench pages``: its lines, its turns, and what it says."""
 
 import json
+import os
 import sys
+import time
 from dataclasses import asdict
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from bench.__main__ import main as bench_main
+from bench.children import in_child
 from bench.page_drawing import PAGE, bound, merged, tables
 from bench.page_lines import LINES, quick
-from bench.page_systems import SYSTEMS
 from bench.pages import _has, chosen, main, said
-from bench.peers import ON_CUDA_ALONE, choose_peers
+from bench.peers import ON_CUDA_ALONE, PEERS, XGBoostCupy, choose_peers
 from bench.system import Settings
 from bench.turns import Player
 from tests.bench.running import run
@@ -52,7 +55,7 @@ def test_columns_of_few_values_and_what_a_drawn_share_reads():
 def test_who_takes_part():
     every = {line.name: line for line in LINES}
     offered = ("xgboost", "lightgbm", "falcata", "falcata-stochastic", "catboost", "hessboost")
-    assert set(offered) < set(SYSTEMS)
+    assert set(offered) < set(PEERS)
 
     def present(line, device):
         return [name for name in offered if _has(Player(name, device, 2), every[line])]
@@ -61,6 +64,9 @@ def test_who_takes_part():
     assert present("gpu-few-drawn", "cuda") == ["xgboost", "falcata", "falcata-stochastic"]
     assert present("cpu-few", "cpu") == list(offered)  # a peer of cards alone is not chosen there
     assert not ON_CUDA_ALONE & set(choose_peers("auto", cuda=False))
+    assert choose_peers("none", cuda=False) == []
+    assert choose_peers("catboost,sklearn", cuda=False) == ["catboost", "sklearn"]
+    assert not {"sklearn", "xgboost-cupy"} & set(choose_peers("auto", cuda=True))
 
 
 @pytest.mark.parametrize("name", ["falcata", "falcata-stochastic"])
@@ -68,14 +74,42 @@ def test_falcata_takes_lightgbms_parameters_and_its_own(monkeypatch, name):
     fork = SimpleNamespace(__version__="1.1", Dataset=None, Booster=None)
     monkeypatch.setitem(sys.modules, "falcata", fork)
     line = next(line for line in LINES if line.name == "gpu-few-drawn")
-    system = SYSTEMS[name](line, Settings("cuda", 4))
+    kind, _ = PEERS[name]
+    system = kind(line, Settings("cuda", 4))
     mode = {"falcata": "fixedpoint", "falcata-stochastic": "stochastic"}[name]
     expected = {"device_type": "cuda", "quant_mode": mode, "feature_fraction": 0.1, "max_bin": 255,
                 "num_leaves": 32, "lambda_l2": 1.0}  # fmt: skip
     assert system.params.items() >= expected.items()
     assert (system.version, system.device) == ("1.1", "cuda")
     with pytest.raises(RuntimeError, match="device 'cpu': Falcata is measured on 'cuda' alone"):
-        SYSTEMS[name](line, Settings("cpu", 4))
+        kind(line, Settings("cpu", 4))
+
+
+def test_a_peer_without_its_device_says_so():
+    pytest.importorskip("xgboost")
+    with pytest.raises(RuntimeError, match="needs an NVIDIA card"):
+        XGBoostCupy(LINES[0], Settings("cpu", 1))
+
+
+@pytest.mark.parametrize(
+    ("work", "arguments", "reason"),
+    [
+        (int, ("x",), "ValueError: invalid literal"),
+        (os._exit, (7,), "its process died, exit code 7"),
+        (time.sleep, (60,), "took longer than 1 s"),
+    ],
+)
+def test_a_process_that_fails(work, arguments, reason):
+    with pytest.raises(RuntimeError, match=reason):
+        in_child(work, *arguments, limit=1.0)
+    assert in_child(int, "5", limit=60.0) == 5
+
+
+def test_help_and_an_unknown_word_show_the_usage(capsys):
+    assert (bench_main(["--help"]), bench_main(["trains"])) == (0, 2)
+    shown = capsys.readouterr()
+    assert shown.out == shown.err
+    assert "switch-depth" in shown.out
 
 
 @pytest.mark.thorough
@@ -83,16 +117,24 @@ def test_hessboost_trains_a_line():
     pytest.importorskip("hessboost")
     line = quick(next(line for line in LINES if line.name == "cpu-few-drawn"))
     values, label = line.make(0)
-    system = SYSTEMS["hessboost"](line, Settings("cpu", 1))
+    system = PEERS["hessboost"][0](line, Settings("cpu", 1))
     system.setup(values, label)
     system.rounds(3)
     assert system.predict(values).shape == label.shape
 
 
-def test_a_wrong_file_is_an_error(tmp_path, capsys):
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--from", "absent.json"], "absent.json"),
+        (["--rounds", "0"], "--rounds 0: expected 1 or more"),
+        (["--rows-scale", "nan"], "--rows-scale nan: expected 0.001 or more"),
+    ],
+)
+def test_errors_come_before_the_work(capsys, arguments, words):
     with pytest.raises(SystemExit):
-        main(["--from", str(tmp_path / "absent.json")])
-    assert "absent.json" in capsys.readouterr().err
+        main(arguments)
+    assert words in capsys.readouterr().err
 
 
 def system(name, ms, **more):
@@ -180,7 +222,7 @@ def test_turns_from_end_to_end(tmp_path):
     file = tmp_path / "pages.json"
     done = run(
         "pages", "--quick", "--only", "cpu-tiny,cpu-predict", "--turns", 2, "--device", TEST_DEVICE,
-        "--peers", "none", "--json", file,
+        "--peers", "none", "--json", file, "--plot", tmp_path,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     report = json.loads(file.read_text())
@@ -192,3 +234,4 @@ def test_turns_from_end_to_end(tmp_path):
     assert ours["kernels"]
     assert set(predict["systems"][0]["seconds"]) == {"predict", "one"}
     assert said(tiny) in done.stdout
+    assert (tmp_path / "pages.png").read_bytes().startswith(b"\x89PNG")

@@ -1,29 +1,26 @@
-"""bench sparse: its rows, a system's record at a tiny size, and the whole command."""
+"""Sparse lines of ``bench pages``: their rows, and the systems that train them."""
 
-import importlib.util
-import json
-from argparse import Namespace
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from bench import sparse_shapes
-from bench.fitting import Task, measure
-from bench.sparse import SYSTEMS, main, sized
-from bench.sparse_shapes import SHAPES
+from bench import page_lines
+from bench.page_lines import LINES, quick, sized
+from bench.pages import _has
 from bench.system import Settings
-from bench.train import make
-from tests.bench.running import run
+from bench.turns import Player, Work
 from tests.conftest import TEST_DEVICE
 
-TINY = replace(SHAPES["classes"], n_rows=200, n_features=300, per_row=12, n_classes=3, n_rounds=3)
+EVERY = {line.name: line for line in LINES}
+TINY = replace(EVERY["classes"], n_rows=200, n_features=300, per_row=12, n_classes=3, n_rounds=3)
 
 
 def test_rows_depend_on_the_seed_alone(monkeypatch):
-    monkeypatch.setattr(sparse_shapes, "_PIECE_ENTRIES", 1000)  # several pieces
-    (values, label), (others, _) = make(TINY, 3, 50)
-    (again, same), _ = make(TINY, 3, 50)
+    monkeypatch.setattr(page_lines, "_PIECE_ENTRIES", 1000)  # several pieces
+    values, label = TINY.make(3)
+    others, _ = TINY.make(3, 50, held_out=True)
+    again, same = TINY.make(3)
     assert values.shape == (200, 300)
     assert others.shape == (50, 300)
     for name in ("data", "indices", "indptr"):
@@ -43,56 +40,37 @@ def test_rows_depend_on_the_seed_alone(monkeypatch):
 def test_a_system_trains_classes(name):
     if name != "ours":
         pytest.importorskip(name)
-    where = TEST_DEVICE if name == "ours" else "cpu"
-    task = Task(TINY, name, Settings(where, 1), 1, 0.0, SYSTEMS[name])
-    record = measure(task, *make(TINY, 0, 50))
+    player = Player(name, TEST_DEVICE if name == "ours" else "cpu", 1)
+    work = Work(player, TINY, (TINY.make(0), TINY.make(0, 50, held_out=True)))
+    work.begin()
+    seconds = {**work.turn(0), **work.predict(0)}
+    assert set(seconds) == {"setup", "first", "round", "predict", "one"}
+    assert min(seconds.values()) > 0
+    work.player = Player("a peer", player.device, 1)  # whose kernels are not profiled
+    record = work.finish()
     assert record["quality"]["mlogloss"] < np.log(3)
-    assert min(record["setup_seconds"], record["first_round_seconds"], record["round_seconds"]) > 0
+    assert record["host_peak_bytes"] > 2**26
     if name == "ours":
         assert record["peak_bytes"] > 8 * 200 * 12
 
 
-def test_sizes():
-    def size(name, *, cpu, quick=False, scale=1.0):
-        asked = Namespace(quick=quick, rows_scale=scale, rounds=None)
-        return sized(SHAPES[name], asked, cpu=cpu).n_rows
+def test_exact_search_of_xgboost_is_on_the_processor():
+    pytest.importorskip("xgboost")
+    from bench.peers import XGBoost
 
-    assert size("wide", cpu=True) == size("wide", cpu=False) == 16_000
-    assert [size("exact-d8", cpu=cpu) for cpu in (False, True)] == [1_000_000, 100_000]
-    assert size("exact-d6", cpu=True, quick=True, scale=0.5) == 10_000
-    assert {shape.tree_method for shape in SHAPES.values()} == {"auto", "exact", "hist"}
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["--rounds", "1"], "--rounds 1: expected 2 or more"),
-        (["--rows-scale", "nan"], "--rows-scale nan: expected 0.001 or more"),
-        (["--only", "wider"], "invalid choice: 'wider'"),
-    ],
-)
-def test_errors_come_before_the_work(arguments, said, capsys):
-    with pytest.raises(SystemExit):
-        main(arguments)
-    assert said in capsys.readouterr().err
+    line = quick(EVERY["exact-d6"])
+    system = XGBoost(line, Settings("cuda", 1))
+    assert (system.device, system.params["tree_method"]) == ("cpu", "exact")
+    assert "max_bin" not in system.params
+    system.setup(*line.make(0, 200))
+    system.rounds(1)
 
 
-@pytest.mark.thorough
-def test_command(tmp_path):
-    names = ["ours", "xgboost"] if importlib.util.find_spec("xgboost") else ["ours"]
-    file = tmp_path / "sparse.json"
-    done = run(
-        "sparse", "--quick", "--rows-scale", 0.05, "--rounds", 3, "--only", "exact-d6",
-        "--device", TEST_DEVICE, "--peers", "xgboost", "--json", file,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
-    (exact,) = json.loads(file.read_text())["runs"]
-    assert exact["shape"]["n_rows"] == 1000
-    assert exact["n_values"] == 1000 * exact["shape"]["n_features"]
-    assert [system["name"] for system in exact["systems"]] == names
-    for system in exact["systems"]:
-        assert system["problem"] == ""
-        assert f"{1e3 * system['round_seconds']:.3f}" in done.stdout
-        assert system["host_peak_bytes"] > 2**26
-    losses = [system["quality"]["logloss"] for system in exact["systems"]]
-    assert losses == pytest.approx([losses[0]] * len(losses), rel=0.02)
+def test_sizes_and_who_takes_part():
+    assert sized(EVERY["wide"]).n_rows == 16_000
+    assert sized(EVERY["exact-d8"], 0.5, 7).n_rounds == 7
+    assert sized(EVERY["exact-d8"], 0.5).n_rows == 500_000
+    peers = ("ours", "xgboost", "lightgbm", "catboost")
+    takes = {name: [peer for peer in peers if _has(Player(peer, "cpu", 1), EVERY[name])]
+             for name in ("classes", "exact-d6", "higgs")}  # fmt: skip
+    assert takes == {"classes": list(peers[:3]), "exact-d6": list(peers[:2]), "higgs": list(peers)}
