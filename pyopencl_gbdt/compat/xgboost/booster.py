@@ -11,17 +11,13 @@ from typing import Any
 import numpy as np
 
 from pyopencl_gbdt.compat.xgboost import collective
-from pyopencl_gbdt.compat.xgboost.booster_facts import BoosterFacts
 from pyopencl_gbdt.compat.xgboost.booster_files import BoosterFiles
-from pyopencl_gbdt.compat.xgboost.booster_metrics import BoosterMetrics
-from pyopencl_gbdt.compat.xgboost.booster_trees import BoosterTrees
 from pyopencl_gbdt.compat.xgboost.cut_points import CUT_RULE
 from pyopencl_gbdt.compat.xgboost.linear_ensemble import LinearEnsemble
 from pyopencl_gbdt.compat.xgboost.linear_rounds import LinearRounds, linear_parameters
 from pyopencl_gbdt.compat.xgboost.losses import Gradients, OtherSplitsError, called_by
 from pyopencl_gbdt.compat.xgboost.matrices import DMatrix
-from pyopencl_gbdt.compat.xgboost.metrics import Evals
-from pyopencl_gbdt.compat.xgboost.predicting import Predicting
+from pyopencl_gbdt.compat.xgboost.metrics import BoosterMetrics, Evals
 from pyopencl_gbdt.compat.xgboost.rounds import Plan, Rounds
 from pyopencl_gbdt.compat.xgboost.settings import Given, Settings
 from pyopencl_gbdt.compat.xgboost.updated_rounds import UpdatedRounds
@@ -36,7 +32,7 @@ from pyopencl_gbdt.prediction.model import Model
 AnyRounds = Rounds | UpdatedRounds | LinearRounds
 
 
-class Booster(Predicting, BoosterMetrics, BoosterTrees, BoosterFiles, BoosterFacts):
+class Booster(BoosterMetrics, BoosterFiles):
     """A model of trees, trained round by round.
 
     Parameters

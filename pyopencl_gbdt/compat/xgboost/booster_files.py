@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from pyopencl_gbdt.compat.xgboost.booster_facts import BoosterTrees, Path
 from pyopencl_gbdt.compat.xgboost.configuration import as_configuration, parameters_of
 from pyopencl_gbdt.compat.xgboost.linear_ensemble import LinearEnsemble, model_of
-from pyopencl_gbdt.compat.xgboost.settings import Settings
 from pyopencl_gbdt.data.files.whole_file import write_whole
 from pyopencl_gbdt.errors import DataTypeError, ModelFormatError, ParameterError
 from pyopencl_gbdt.messages import show
@@ -25,25 +25,13 @@ from pyopencl_gbdt.model.formats.xgboost_reader import PLACEHOLDER_KEY, parse, r
 from pyopencl_gbdt.model.formats.xgboost_writer import xgboost_document
 from pyopencl_gbdt.prediction.model import Model
 
-Path = str | os.PathLike[str]
 _MOST_ROUNDS = 2**31 - 1
 #: What follows the first brace of a file of JSON.
 _JSON = b'"\n \r\t'
 
 
-class BoosterFiles:
+class BoosterFiles(BoosterTrees):
     """The part of ``Booster`` that reads and writes."""
-
-    _settings: Settings
-    _attributes: dict[str, str]
-    _model: Model | None
-    _rounds: Any
-    _names: list[str] | None
-    _types: list[str] | None
-    _n_features: int
-
-    def _ensemble(self) -> Ensemble:
-        raise NotImplementedError
 
     def _settled(self) -> Model | None:
         raise NotImplementedError

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.compat.xgboost.booster_facts import BoosterFacts
 from pyopencl_gbdt.compat.xgboost.keyword_arguments import named_arguments
 from pyopencl_gbdt.compat.xgboost.level_tables import other_kind
 from pyopencl_gbdt.compat.xgboost.linear_ensemble import LinearEnsemble, LinearModel
@@ -23,14 +23,8 @@ F32 = npt.NDArray[np.float32]
 _QUANTILES = "reg:quantileerror"
 
 
-class Predicting:
-    """The part of ``Booster`` that predicts; the other parts have the trees."""
-
-    _settings: Any
-    _names: list[str] | None
-
-    def _ensemble(self) -> Ensemble:
-        raise NotImplementedError
+class Predicting(BoosterFacts):
+    """The part of ``Booster`` that predicts."""
 
     @named_arguments
     def predict(
@@ -202,38 +196,6 @@ class Predicting:
             rows, output_margin=predict_type == "margin", validate_features=False,
             iteration_range=iteration_range, strict_shape=strict_shape,
         )  # fmt: skip
-
-    def validate_columns(self, names: Sequence[str] | None) -> None:
-        """Raise unless names are those of the model, with XGBoost's words.
-
-        Raises
-        ------
-        DataError
-        """
-        known = self._names
-        if known is None or names == known:
-            return
-        if names is None:
-            raise DataError(
-                "data did not contain feature names, but the following fields are expected: "
-                + ", ".join(known)
-            )
-        lacking, unknown = sorted({*known} - {*names}), sorted({*names} - {*known})
-        text = f"feature_names mismatch: {known} {list(names)}"
-        if lacking:
-            text += "\nexpected " + ", ".join(lacking) + " in input data"
-        if unknown:
-            text += "\ntraining data did not have the following fields: " + ", ".join(unknown)
-        raise DataError(text)
-
-    def _check_width(self, n_features: int) -> None:
-        """Raise if there are more columns than the model has."""
-        known = getattr(self, "_n_features", 0)
-        if known and n_features > known:
-            raise DataError(
-                f"Number of columns does not match number of features in booster: expected "
-                f"{known}, not {n_features}; give the columns of training"
-            )
 
 
 def _coded(data: DMatrix, ensemble: Ensemble) -> Dataset:
