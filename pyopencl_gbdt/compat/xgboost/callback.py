@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from pyopencl_gbdt.callbacks.early_stopping import more_is_better
+from pyopencl_gbdt.callbacks.monitor import latest
 from pyopencl_gbdt.compat.xgboost.booster import Booster
 from pyopencl_gbdt.compat.xgboost.collective import communicator_print, get_rank
 from pyopencl_gbdt.compat.xgboost.keyword_arguments import named_arguments
@@ -295,21 +296,11 @@ class EvaluationMonitor(TrainingCallback):
         self._latest: str | None = None
         super().__init__()
 
-    def _fmt_metric(self, data: str, metric: str, score: float, std: float | None) -> str:
-        deviation = f"+{std:.5f}" if std is not None and self.show_stdv else ""
-        return f"\t{data}-{metric}:{score:.5f}{deviation}"
-
     def after_iteration(self, model: Any, epoch: int, evals_log: _Log) -> bool:
         """Print the round's metrics, or keep them for the end."""
         if not evals_log or get_rank() != self.printer_rank:
             return False
-        line = f"[{epoch}]"
-        for data, metrics in evals_log.items():
-            for name, values in metrics.items():
-                last = values[-1]
-                mean, std = last if isinstance(last, tuple) else (last, None)
-                line += self._fmt_metric(data, name, mean, std)
-        line += "\n"
+        line = "\t".join([f"[{epoch}]", *latest(evals_log, deviation=self.show_stdv)]) + "\n"
         if epoch % self.period == 0:
             self._logger(line)
         self._latest = None if epoch % self.period == 0 else line

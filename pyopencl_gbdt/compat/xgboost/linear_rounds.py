@@ -22,8 +22,7 @@ from pyopencl_gbdt.compat.xgboost.linear_ensemble import (
 )
 from pyopencl_gbdt.compat.xgboost.losses import GivenGradients, Gradients, Slot
 from pyopencl_gbdt.compat.xgboost.matrices import DMatrix
-from pyopencl_gbdt.compat.xgboost.metrics import Collector
-from pyopencl_gbdt.compat.xgboost.rounds import Plan
+from pyopencl_gbdt.compat.xgboost.rounds import HostRounds, Plan
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.model import Ensemble
@@ -37,8 +36,6 @@ _COLUMNS = 0x11EA
 _LEAST_HESSIAN = 1e-5
 _SELECTORS = ("cyclic", "shuffle", "random", "greedy", "thrifty")
 _UPDATERS = {"shotgun": ("cyclic", "shuffle"), "coord_descent": _SELECTORS}
-#: The parameters of the booster, beside the learning rate and the penalties.
-LINEAR_PARAMETERS = ("feature_selector", "tolerance", "top_k", "updater")
 
 
 @dataclass(frozen=True)
@@ -124,18 +121,15 @@ def total(numbers: npt.NDArray[Any]) -> float:
     return float(np.add.accumulate(numbers, dtype=np.float64)[-1])
 
 
-class LinearRounds:
-    """What ``Rounds`` does, for a linear model.
+class LinearRounds(HostRounds):
+    """Rounds of a linear model.
 
     Parameters
     ----------
-    plan : Plan
-        As for ``Rounds``; its evaluation sets are left to predictions of the model.
-    matrix : DMatrix
+    plan, matrix, given
+        As for ``HostRounds``.
     before : Ensemble or None
         The model to continue.
-    given : bool
-        Whether every round is given its gradients.
     how : LinearParameters
 
     Raises
@@ -154,9 +148,7 @@ class LinearRounds:
         given: bool,
         how: LinearParameters,
     ) -> None:
-        self.plan = replace(plan, evals=(), metrics=())
-        self.matrix, self.rows, self.collector = matrix, matrix.dataset(), Collector()
-        self.given, self.n_done, self._how = given, 0, how
+        super().__init__(plan, matrix, how, given=given)
         self._columns, self._slot = Columns(matrix), Slot()
         self._seed = Parameters.from_dict(plan.params).random_state
         if before is not None and not isinstance(before, LinearEnsemble):
@@ -183,10 +175,6 @@ class LinearRounds:
             objective_parameters=own.parameters,
             weights=np.zeros((n + 1, n_outputs), np.float32),
         )  # fmt: skip
-
-    def suits(self, matrix: DMatrix, given: bool, first_round: int | None) -> bool:
-        """Tell whether the next round on this matrix can be one of these."""
-        return matrix is self.matrix and matrix.dataset() is self.rows and given == self.given
 
     def step(self, gradients: Gradients | None = None) -> None:
         """Change the bias and the weights once, unless the training has converged."""
@@ -265,25 +253,10 @@ class LinearRounds:
         bits = random_bits(stream(self._seed, number, _COLUMNS), np.arange(n))
         return np.argsort(bits, kind="stable") if how == "shuffle" else bits.astype(np.int64) % n
 
-    @property
-    def learning_rate(self) -> float:
-        return self._how.learning_rate
-
-    @learning_rate.setter
-    def learning_rate(self, value: float) -> None:
-        self._how = replace(self._how, learning_rate=value)
-
-    def last_scores(self, name: str) -> list[tuple[str, float]]:
-        """Return no metric: they come of predictions."""
-        return []
-
     def model(self, names: Sequence[str] | None) -> LinearModel:
         """Return the model of all rounds so far."""
         kept = None if names is None else list(names)
         return LinearModel(replace(self._model, feature_names=kept))
-
-    def close(self) -> None:
-        """End; nothing is to be freed."""
 
 
 class _Steps:

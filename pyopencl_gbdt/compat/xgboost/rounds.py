@@ -195,6 +195,46 @@ class Rounds:
         self._stack.close()
 
 
+class HostRounds:
+    """What ``Rounds`` does, on the host; its evaluation sets are left to predictions.
+
+    Parameters
+    ----------
+    plan : Plan
+        As for ``Rounds``.
+    matrix : DMatrix
+    how : object
+        A dataclass that has the learning rate.
+    given : bool
+        Whether every round is given its gradients.
+    """
+
+    def __init__(self, plan: Plan, matrix: DMatrix, how: Any, *, given: bool = False) -> None:
+        self.plan = replace(plan, evals=(), metrics=())
+        self.matrix, self.rows, self.collector = matrix, matrix.dataset(), Collector()
+        self.given, self.n_done, self._how = given, 0, how
+
+    def suits(self, matrix: DMatrix, given: bool, first_round: int | None) -> bool:
+        """Tell whether the next round on this matrix can be one of these."""
+        return matrix is self.matrix and matrix.dataset() is self.rows and given == self.given
+
+    @property
+    def learning_rate(self) -> float:
+        rate: float = self._how.learning_rate
+        return rate
+
+    @learning_rate.setter
+    def learning_rate(self, value: float) -> None:
+        self._how = replace(self._how, learning_rate=value)
+
+    def last_scores(self, name: str) -> list[tuple[str, float]]:
+        """Return no metric: they come of predictions."""
+        return []
+
+    def close(self) -> None:
+        """End; nothing is to be freed."""
+
+
 def _score_of(objective: Objective, margin: float) -> float:
     """Return the base score of a margin."""
     import numpy as np

@@ -185,28 +185,16 @@ class PackedBooster:
         for fold in self.cvfolds:
             fold.bst.set_attr(**kwargs)
 
-    def attr(self, key: str) -> str | None:
-        """Return an attribute of the first booster."""
-        return self.cvfolds[0].bst.attr(key)
-
     def set_param(self, params: Any, value: Any = None) -> None:
         """Set parameters of all boosters."""
         for fold in self.cvfolds:
             fold.bst.set_param(params, value)
 
-    def num_boosted_rounds(self) -> int:
-        """Return the number of rounds."""
-        return self.cvfolds[0].bst.num_boosted_rounds()
-
-    @property
-    def best_iteration(self) -> int:
-        """The best round."""
-        return self.cvfolds[0].bst.best_iteration
-
-    @property
-    def best_score(self) -> float:
-        """The score of the best round."""
-        return self.cvfolds[0].bst.best_score
+    def __getattr__(self, name: str) -> Any:
+        """Return what the first booster has: an attribute, its rounds, the best of them."""
+        if name not in ("attr", "num_boosted_rounds", "best_iteration", "best_score"):
+            raise AttributeError(name)
+        return getattr(self.cvfolds[0].bst, name)
 
 
 @named_arguments

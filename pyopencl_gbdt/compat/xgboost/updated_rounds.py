@@ -15,8 +15,7 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.compat.xgboost.losses import Gradients
 from pyopencl_gbdt.compat.xgboost.matrices import DMatrix
-from pyopencl_gbdt.compat.xgboost.metrics import Collector
-from pyopencl_gbdt.compat.xgboost.rounds import Plan
+from pyopencl_gbdt.compat.xgboost.rounds import HostRounds, Plan
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.model import Ensemble
@@ -32,14 +31,13 @@ I64 = npt.NDArray[np.int64]
 UPDATERS = ("refresh", "prune")
 
 
-class UpdatedRounds:
-    """What ``Rounds`` does, by trees of a model: each round changes those of the next round there.
+class UpdatedRounds(HostRounds):
+    """Rounds by trees of a model: each round changes those of the next round there.
 
     Parameters
     ----------
-    plan : Plan
-        As for ``Rounds``; its evaluation sets are left to predictions of the model.
-    matrix : DMatrix
+    plan, matrix
+        As for ``HostRounds``.
     before : Ensemble or None
         The model whose trees are changed.
     updaters : str
@@ -53,13 +51,10 @@ class UpdatedRounds:
         If there is no model, it has weights of trees, or an updater is unknown.
     """
 
-    given = False
-
     def __init__(
         self, plan: Plan, matrix: DMatrix, before: Ensemble | None, updaters: str, *, values: bool
     ) -> None:
-        self.plan = replace(plan, evals=(), metrics=())
-        self.matrix, self.rows, self.collector = matrix, matrix.dataset(), Collector()
+        super().__init__(plan, matrix, Parameters.from_dict(plan.params))
         self._updaters = [one.strip() for one in updaters.split(",") if one.strip()]
         wrong = [one for one in self._updaters if one not in UPDATERS]
         if wrong or not self._updaters:
@@ -73,8 +68,6 @@ class UpdatedRounds:
                 "changed; give it as xgb_model="
             )
         self._before, self._values = before.with_numbers(), values
-        self._p = Parameters.from_dict(plan.params)
-        self.n_done = 0
         self._trees: list[Tree] = []
         self._leaves = self._leaf_numbers()
         n_outputs = self._before.n_outputs
@@ -97,10 +90,6 @@ class UpdatedRounds:
                 numbers[:, index] = place[numbers[:, index]]
         return numbers
 
-    def suits(self, matrix: DMatrix, given: bool, first_round: int | None) -> bool:
-        """Tell whether the next round on this matrix can be one of these."""
-        return matrix is self.matrix and matrix.dataset() is self.rows and not given
-
     def step(self, gradients: Gradients | None = None) -> None:
         """Change the trees of a round.
 
@@ -120,8 +109,7 @@ class UpdatedRounds:
         if weight is not None and not self.plan.objective.applies_weights:
             g, h = g * weight, h * weight
         added = np.zeros_like(self._margins)
-        rate = self._p.learning_rate / before.n_parallel
-        p = replace(self._p, learning_rate=rate)
+        p = replace(self._how, learning_rate=self.learning_rate / before.n_parallel)
         for place in range(before.round_trees):
             index, output = first + place, place // before.n_parallel
             tree, leaves = before.trees[index], self._leaves[:, index]
@@ -144,25 +132,10 @@ class UpdatedRounds:
         found: F32 = Model(alone).predict(rows, output_margin=True)
         return found
 
-    @property
-    def learning_rate(self) -> float:
-        return self._p.learning_rate
-
-    @learning_rate.setter
-    def learning_rate(self, value: float) -> None:
-        self._p = replace(self._p, learning_rate=value)
-
-    def last_scores(self, name: str) -> list[tuple[str, float]]:
-        """Return no metric: they come of predictions."""
-        return []
-
     def model(self, names: Sequence[str] | None) -> Model:
         """Return the model of the trees that have been changed."""
         kept = None if names is None else list(names)
         return Model(replace(self._before, trees=list(self._trees), feature_names=kept))
-
-    def close(self) -> None:
-        """End; nothing is to be freed."""
 
 
 def node_sums(tree: Tree, leaves: I64, values: F32) -> F64:
