@@ -7,8 +7,8 @@ import inspect
 import numbers
 import operator
 import os
-from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ParamSpec, TypeVar, cast, overload
 
 import numpy as np
 
@@ -16,6 +16,66 @@ from pyopencl_gbdt.errors import ArgumentError, ParameterError
 from pyopencl_gbdt.messages import show
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
+_Args = ParamSpec("_Args")
+_Found = TypeVar("_Found")
+
+
+@overload
+def like(
+    other: Callable[_Args, Any], *, without: Sequence[str] = ()
+) -> Callable[[Callable[..., _Found]], Callable[_Args, _Found]]: ...
+
+
+@overload
+def like(
+    other: Any, *, without: Sequence[str] = (), after: Mapping[str, Sequence[str]], **defaults: Any
+) -> Callable[[Callable[..., _Found]], Callable[..., _Found]]: ...
+
+
+def like(
+    other: Callable[..., Any],
+    *,
+    without: Sequence[str] = (),
+    after: Mapping[str, Sequence[str]] | None = None,
+    **defaults: Any,
+) -> Any:
+    """Return a decorator of functions that take what another one takes, and hand it on by ``**``.
+
+    Whatever is not given does not reach the function.
+
+    Parameters
+    ----------
+    other : callable
+        Has the signature.
+    without : sequence of str
+        Parameters that the function does not have.
+    after : mapping of str to sequence of str, or None
+        Further parameters, by the one that they follow. Their kind is its kind, their default None.
+    **defaults
+        Those that differ.
+    """
+    known = [one for n, one in inspect.signature(other).parameters.items() if n not in without]
+    for place, names in (after or {}).items():
+        at = [one.name for one in known].index(place) + 1
+        known[at:at] = [inspect.Parameter(n, known[at - 1].kind, default=None) for n in names]
+    known = [one.replace(default=defaults.get(one.name, one.default)) for one in known]
+    rest = [one.name for one in known if one.kind is one.VAR_KEYWORD]
+    signature = inspect.Signature(known)
+
+    def decorator(function: Callable[..., Any]) -> Any:
+        @functools.wraps(function)
+        def taking(*args: Any, **kwargs: Any) -> Any:
+            try:
+                given = signature.bind(*args, **kwargs).arguments
+            except TypeError as error:
+                raise TypeError(f"{function.__name__}() {error}") from None
+            more = given.pop(rest[0], {}) if rest else {}
+            return function(**given, **more)
+
+        taking.__signature__ = signature  # type: ignore[attr-defined]
+        return taking
+
+    return decorator
 
 
 def refusing(

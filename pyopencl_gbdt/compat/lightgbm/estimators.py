@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -12,11 +11,16 @@ from sklearn.preprocessing import LabelEncoder
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import assert_all_finite
 
-from pyopencl_gbdt.compat.lightgbm.booster import Booster
+from pyopencl_gbdt.arguments import like
 from pyopencl_gbdt.compat.lightgbm.errors import log_warning
 from pyopencl_gbdt.compat.lightgbm.estimator_base import Array, LGBMModel
 from pyopencl_gbdt.compat.lightgbm.names import ALIASES
 from pyopencl_gbdt.compat.lightgbm.objectives import OBJECTIVES, SEVERAL
+
+
+def _asks_others(given: Mapping[str, Any]) -> bool:
+    """Tell whether something else than predictions is asked for."""
+    return any(given.get(name) for name in ("raw_score", "pred_leaf", "pred_contrib"))
 
 
 class LGBMRegressor(RegressorMixin, LGBMModel):  # type: ignore[misc]
@@ -24,33 +28,10 @@ class LGBMRegressor(RegressorMixin, LGBMModel):  # type: ignore[misc]
 
     _default, _default_metric = "regression", "l2"
 
-    def fit(  # type: ignore[override]
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        init_score: Any = None,
-        eval_set: Any = None,
-        eval_names: list[str] | None = None,
-        eval_sample_weight: Any = None,
-        eval_init_score: Any = None,
-        eval_metric: Any = None,
-        feature_name: Any = "auto",
-        categorical_feature: Any = "auto",
-        callbacks: list[Callable[..., Any]] | None = None,
-        init_model: str | Path | Booster | LGBMModel | None = None,
-        *,
-        eval_X: Any = None,
-        eval_y: Any = None,
-    ) -> LGBMRegressor:
+    @like(LGBMModel.fit, without=("group", "eval_class_weight", "eval_group"))
+    def fit(self, **given: Any) -> LGBMRegressor:
         """Train a model; see ``LGBMModel.fit``."""
-        super().fit(
-            X, y, sample_weight=sample_weight, init_score=init_score, eval_set=eval_set,
-            eval_names=eval_names, eval_sample_weight=eval_sample_weight,
-            eval_init_score=eval_init_score, eval_metric=eval_metric, feature_name=feature_name,
-            categorical_feature=categorical_feature, callbacks=callbacks, init_model=init_model,
-            eval_X=eval_X, eval_y=eval_y,
-        )  # fmt: skip
+        super().fit(**given)
         return self
 
 
@@ -69,26 +50,8 @@ class LGBMClassifier(ClassifierMixin, LGBMModel):  # type: ignore[misc]
         named = isinstance(objective, str) and OBJECTIVES.get(objective) in SEVERAL
         return self._n_classes > 2 or named
 
-    def fit(  # type: ignore[override]
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        init_score: Any = None,
-        eval_set: Any = None,
-        eval_names: list[str] | None = None,
-        eval_sample_weight: Any = None,
-        eval_class_weight: Any = None,
-        eval_init_score: Any = None,
-        eval_metric: Any = None,
-        feature_name: Any = "auto",
-        categorical_feature: Any = "auto",
-        callbacks: list[Callable[..., Any]] | None = None,
-        init_model: str | Path | Booster | LGBMModel | None = None,
-        *,
-        eval_X: Any = None,
-        eval_y: Any = None,
-    ) -> LGBMClassifier:
+    @like(LGBMModel.fit, without=("group", "eval_group"))
+    def fit(self, X: Any, y: Any, eval_metric: Any = None, **given: Any) -> LGBMClassifier:
         """Train a model; see ``LGBMModel.fit``."""
         assert_all_finite(y)
         check_classification_targets(y)
@@ -99,14 +62,7 @@ class LGBMClassifier(ClassifierMixin, LGBMModel):  # type: ignore[misc]
         if not callable(eval_metric):
             listed = eval_metric if isinstance(eval_metric, list) else [eval_metric]
             eval_metric = [self._metric_of_classes(one) for one in listed if one is not None]
-        super().fit(
-            X, y, sample_weight=sample_weight, init_score=init_score, eval_set=eval_set,
-            eval_names=eval_names, eval_sample_weight=eval_sample_weight,
-            eval_class_weight=eval_class_weight, eval_init_score=eval_init_score,
-            eval_metric=eval_metric, feature_name=feature_name,
-            categorical_feature=categorical_feature, callbacks=callbacks, init_model=init_model,
-            eval_X=eval_X, eval_y=eval_y,
-        )  # fmt: skip
+        super().fit(X, y, eval_metric=eval_metric, **given)
         return self
 
     def _metric_of_classes(self, name: Any) -> Any:
@@ -130,45 +86,19 @@ class LGBMClassifier(ClassifierMixin, LGBMModel):  # type: ignore[misc]
         numbers = {label: number for number, label in enumerate(self._classes)}
         return {numbers.get(label, label): weight for label, weight in given.items()}
 
-    def predict(
-        self,
-        X: Any,
-        raw_score: bool = False,
-        start_iteration: int = 0,
-        num_iteration: int | None = None,
-        pred_leaf: bool = False,
-        pred_contrib: bool = False,
-        validate_features: bool = False,
-        **kwargs: Any,
-    ) -> Any:
+    @like(LGBMModel.predict)
+    def predict(self, X: Any, **given: Any) -> Any:
         """Return the most probable labels; the arguments are those of ``Booster.predict``."""
-        found = self.predict_proba(
-            X, raw_score=raw_score, start_iteration=start_iteration, num_iteration=num_iteration,
-            pred_leaf=pred_leaf, pred_contrib=pred_contrib, validate_features=validate_features,
-            **kwargs,
-        )  # fmt: skip
-        if callable(self._objective) or raw_score or pred_leaf or pred_contrib:
+        found = self.predict_proba(X, **given)
+        if callable(self._objective) or _asks_others(given):
             return found
         return self._le.inverse_transform(np.argmax(found, axis=1))
 
-    def predict_proba(
-        self,
-        X: Any,
-        raw_score: bool = False,
-        start_iteration: int = 0,
-        num_iteration: int | None = None,
-        pred_leaf: bool = False,
-        pred_contrib: bool = False,
-        validate_features: bool = False,
-        **kwargs: Any,
-    ) -> Any:
+    @like(LGBMModel.predict)
+    def predict_proba(self, X: Any, **given: Any) -> Any:
         """Return probabilities, (n_rows, n_classes); margins for a loss of the user's."""
-        found = super().predict(
-            X, raw_score=raw_score, start_iteration=start_iteration, num_iteration=num_iteration,
-            pred_leaf=pred_leaf, pred_contrib=pred_contrib, validate_features=validate_features,
-            **kwargs,
-        )  # fmt: skip
-        others = raw_score or pred_leaf or pred_contrib
+        found = super().predict(X, **given)
+        others = _asks_others(given)
         if callable(self._objective) and not others:
             log_warning(
                 "Cannot compute class probabilities or labels due to the usage of customized "
@@ -213,44 +143,21 @@ class LGBMRanker(LGBMModel):
 
     _default, _default_metric = "lambdarank", "ndcg"
 
-    def fit(  # type: ignore[override]
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        init_score: Any = None,
-        group: Any = None,
-        eval_set: Any = None,
-        eval_names: list[str] | None = None,
-        eval_sample_weight: Any = None,
-        eval_init_score: Any = None,
-        eval_group: Any = None,
-        eval_metric: Any = None,
-        eval_at: Any = (1, 2, 3, 4, 5),
-        feature_name: Any = "auto",
-        categorical_feature: Any = "auto",
-        callbacks: list[Callable[..., Any]] | None = None,
-        init_model: str | Path | Booster | LGBMModel | None = None,
-        *,
-        eval_X: Any = None,
-        eval_y: Any = None,
-    ) -> LGBMRanker:
+    @like(
+        LGBMModel.fit, without=("eval_class_weight",), after={"eval_metric": ("eval_at",)},
+        eval_at=(1, 2, 3, 4, 5),
+    )  # fmt: skip
+    def fit(self, *, group: Any = None, eval_at: Any = (1, 2, 3, 4, 5), **given: Any) -> LGBMRanker:
         """Train a model; see ``LGBMModel.fit``. ``group`` has the number of rows of each query."""
         if group is None:
             raise ValueError("Should set group for ranking task")
-        sets = any(one is not None for one in (eval_set, eval_X, eval_y))
-        if eval_group is None and sets:
+        sets = any(given.get(name) is not None for name in ("eval_set", "eval_X", "eval_y"))
+        if given.get("eval_group") is None and sets:
             raise ValueError(
                 "eval_group cannot be None if any of eval_set, eval_X, or eval_y are provided"
             )
         self._eval_at = eval_at
-        super().fit(
-            X, y, sample_weight=sample_weight, init_score=init_score, group=group,
-            eval_set=eval_set, eval_names=eval_names, eval_sample_weight=eval_sample_weight,
-            eval_init_score=eval_init_score, eval_group=eval_group, eval_metric=eval_metric,
-            feature_name=feature_name, categorical_feature=categorical_feature,
-            callbacks=callbacks, init_model=init_model, eval_X=eval_X, eval_y=eval_y,
-        )  # fmt: skip
+        super().fit(group=group, **given)
         return self
 
     def _processed(self) -> dict[str, Any]:

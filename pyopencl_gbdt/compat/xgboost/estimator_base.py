@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.compat.xgboost.booster import Booster
-from pyopencl_gbdt.compat.xgboost.callback import TrainingCallback
 from pyopencl_gbdt.compat.xgboost.config import config_context
 from pyopencl_gbdt.compat.xgboost.estimator_inputs import (
     Given,
@@ -35,6 +34,19 @@ _OF_THE_ESTIMATOR = frozenset(
         "early_stopping_rounds", "callbacks", "feature_types", "feature_weights",
     )
 )  # fmt: skip
+#: The parameters of the constructor in XGBoost's order, and their defaults.
+_PARAMETERS: dict[str, Any] = dict.fromkeys(
+    (
+        "max_depth", "max_leaves", "max_bin", "grow_policy", "learning_rate", "n_estimators",
+        "verbosity", "objective", "booster", "tree_method", "n_jobs", "gamma", "min_child_weight",
+        "max_delta_step", "subsample", "sampling_method", "colsample_bytree", "colsample_bylevel",
+        "colsample_bynode", "reg_alpha", "reg_lambda", "scale_pos_weight", "base_score",
+        "random_state", "missing", "num_parallel_tree", "monotone_constraints",
+        "interaction_constraints", "importance_type", "device", "validate_parameters",
+        "enable_categorical", "feature_types", "feature_weights", "max_cat_to_onehot",
+        "max_cat_threshold", "multi_strategy", "eval_metric", "early_stopping_rounds", "callbacks",
+    )
+) | {"missing": np.nan, "enable_categorical": False}  # fmt: skip
 _ROUNDS = 100
 _MOST_SEEDS = np.iinfo(np.int32).max
 _Own = TypeVar("_Own", bound="XGBModel")
@@ -62,56 +74,21 @@ class XGBModel(FittedBooster, BaseEstimator):  # type: ignore[misc]
         Further parameters of ``train``.
     """
 
-    def __init__(
-        self,
-        *,
-        max_depth: int | None = None,
-        max_leaves: int | None = None,
-        max_bin: int | None = None,
-        grow_policy: str | None = None,
-        learning_rate: float | None = None,
-        n_estimators: int | None = None,
-        verbosity: int | None = None,
-        objective: str | Callable[..., Any] | None = None,
-        booster: str | None = None,
-        tree_method: str | None = None,
-        n_jobs: int | None = None,
-        gamma: float | None = None,
-        min_child_weight: float | None = None,
-        max_delta_step: float | None = None,
-        subsample: float | None = None,
-        sampling_method: str | None = None,
-        colsample_bytree: float | None = None,
-        colsample_bylevel: float | None = None,
-        colsample_bynode: float | None = None,
-        reg_alpha: float | None = None,
-        reg_lambda: float | None = None,
-        scale_pos_weight: float | None = None,
-        base_score: float | list[float] | None = None,
-        random_state: Any = None,
-        missing: float = np.nan,
-        num_parallel_tree: int | None = None,
-        monotone_constraints: dict[str, int] | str | None = None,
-        interaction_constraints: str | Sequence[Sequence[str]] | None = None,
-        importance_type: str | None = None,
-        device: str | None = None,
-        validate_parameters: bool | None = None,
-        enable_categorical: bool = False,
-        feature_types: Sequence[str] | None = None,
-        feature_weights: Any = None,
-        max_cat_to_onehot: int | None = None,
-        max_cat_threshold: int | None = None,
-        multi_strategy: str | None = None,
-        eval_metric: Any = None,
-        early_stopping_rounds: int | None = None,
-        callbacks: list[TrainingCallback] | None = None,
-        **kwargs: Any,
-    ) -> None:
-        given = {name: value for name, value in locals().items() if name in _names_of_base()}
-        for name, value in given.items():
-            setattr(self, name, value)
-        if kwargs:
-            self.kwargs = kwargs
+    #: The loss by name, where a function of the user's gives the gradients.
+    _default = "reg:squarederror"
+
+    def __init__(self, **given: Any) -> None:
+        for name, default in _PARAMETERS.items():
+            setattr(self, name, given.pop(name, default))
+        if given:
+            self.kwargs = given
+
+    __init__.__signature__ = inspect.Signature([  # type: ignore[attr-defined]
+        inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD),
+        *(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default)
+          for name, default in _PARAMETERS.items()),
+        inspect.Parameter("kwargs", inspect.Parameter.VAR_KEYWORD),
+    ])  # fmt: skip
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -125,8 +102,9 @@ class XGBModel(FittedBooster, BaseEstimator):  # type: ignore[misc]
     @classmethod
     def _get_param_names(cls) -> list[str]:
         """Return the parameters of the constructors up to this class."""
-        own = _named(cls.__init__)
-        return sorted({*own, *_names_of_base()})
+        own = inspect.signature(cls.__init__).parameters.values()
+        names = (one.name for one in own if one.kind is one.KEYWORD_ONLY)
+        return sorted({*names, *_PARAMETERS})
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return all parameters by name, those of ``**kwargs`` too."""
@@ -200,15 +178,17 @@ class XGBModel(FittedBooster, BaseEstimator):  # type: ignore[misc]
         -------
         self
         """
+        params, y = self._fitting(y)
         own = {"data": X, "label": y, "weight": sample_weight, "base_margin": base_margin}
         sides = {"weight": sample_weight_eval_set, "base_margin": base_margin_eval_set}
-        objective = self.objective
-        obj = as_objective(objective) if callable(objective) else None
-        params = self.get_xgb_params()
-        if obj is not None:
-            params["objective"] = "reg:squarederror"
+        obj = as_objective(self.objective) if callable(self.objective) else None
         self._train(params, own, eval_set, sides, verbose, xgb_model, feature_weights, obj)
         return self
+
+    def _fitting(self, y: Any) -> tuple[dict[str, Any], Any]:
+        """Return the parameters for ``train`` on some labels, and these."""
+        own = {"objective": self._default} if callable(self.objective) else {}
+        return self.get_xgb_params() | own, y
 
     def _train(
         self,
@@ -254,6 +234,10 @@ class XGBModel(FittedBooster, BaseEstimator):  # type: ignore[misc]
             )
         if result:
             self.evals_result_ = result
+        self._fitted_by(params)
+
+    def _fitted_by(self, params: dict[str, Any]) -> None:
+        """Keep what a fit has found out."""
 
     def _boosted(self, params: Any, rows: Any, history: dict[str, Any], **options: Any) -> Booster:
         """Return the booster of all rounds; ``history`` gets their metrics."""
@@ -318,21 +302,31 @@ class XGBModel(FittedBooster, BaseEstimator):  # type: ignore[misc]
         iteration_range : (int, int) or None
             The rounds to use.
         """
+        how = {"validate_features": validate_features, "base_margin": base_margin}
+        found = self._predicted(X, output_margin, iteration_range, **how)
+        return found if output_margin else self._of_rows(found)
+
+    def _predicted(
+        self, X: Any, output_margin: bool, iteration_range: Any, *, base_margin: Any, **how: Any
+    ) -> Any:
+        """Return margins, or what the loss makes of them; the arguments are those of predict."""
         if self.booster == "gblinear":
             rows = DMatrix(
                 X, base_margin=base_margin, missing=self.missing, feature_types=self.feature_types
             )
-            return self.get_booster().predict(
-                rows, output_margin=output_margin, validate_features=validate_features
-            )
+            return self.get_booster().predict(rows, output_margin=output_margin, **how)
         return self.get_booster().inplace_predict(
             X,
             iteration_range=self._range(iteration_range),
             predict_type="margin" if output_margin else "value",
             missing=self.missing,
             base_margin=base_margin,
-            validate_features=validate_features,
+            **how,
         )
+
+    def _of_rows(self, found: Any) -> Any:
+        """Return the predictions, of what the loss makes of margins."""
+        return found
 
     def apply(self, X: Any, iteration_range: tuple[int, int] | None = None) -> npt.NDArray[Any]:
         """Return the leaf of each row in each tree, (n_rows, n_trees)."""
@@ -350,16 +344,3 @@ class XGBModel(FittedBooster, BaseEstimator):  # type: ignore[misc]
             return asked
         best = self.get_booster().attr("best_iteration")
         return (0, 0) if best is None else (0, int(best) + 1)
-
-
-def _named(function: Any) -> list[str]:
-    """Return the names of a constructor's parameters, without ``**``."""
-    return [
-        name
-        for name, one in inspect.signature(function).parameters.items()
-        if name != "self" and one.kind not in (one.VAR_KEYWORD, one.VAR_POSITIONAL)
-    ]
-
-
-def _names_of_base() -> list[str]:
-    return _named(XGBModel.__init__)

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.compat.xgboost.estimator_base import XGBModel
-from pyopencl_gbdt.compat.xgboost.estimator_inputs import as_objective
-from pyopencl_gbdt.compat.xgboost.keyword_arguments import named_arguments
 from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.estimators.sklearn_names import ClassifierMixin, RegressorMixin
-
-_Own = TypeVar("_Own", bound="XGBClassifier")
-_OwnForest = TypeVar("_OwnForest", bound="Forest")
 
 
 class XGBClassifier(ClassifierMixin, XGBModel):  # type: ignore[misc]
@@ -27,6 +21,8 @@ class XGBClassifier(ClassifierMixin, XGBModel):  # type: ignore[misc]
         As for ``XGBModel``.
     """
 
+    _default = "binary:logistic"
+
     def __init__(self, *, objective: Any = "binary:logistic", **kwargs: Any) -> None:
         super().__init__(objective=objective, **kwargs)
 
@@ -35,22 +31,8 @@ class XGBClassifier(ClassifierMixin, XGBModel):  # type: ignore[misc]
         tags.classifier_tags.multi_label = True
         return tags
 
-    @named_arguments
-    def fit(
-        self: _Own,
-        X: Any,
-        y: Any,
-        *,
-        sample_weight: Any = None,
-        base_margin: Any = None,
-        eval_set: Sequence[tuple[Any, Any]] | None = None,
-        verbose: bool | int | None = True,
-        xgb_model: Any = None,
-        sample_weight_eval_set: Sequence[Any] | None = None,
-        base_margin_eval_set: Sequence[Any] | None = None,
-        feature_weights: Any = None,
-    ) -> _Own:
-        """Train; see ``XGBModel.fit``.
+    def _fitting(self, y: Any) -> tuple[dict[str, Any], Any]:
+        """Return the parameters for ``train`` on some labels, and these.
 
         Raises
         ------
@@ -66,20 +48,16 @@ class XGBClassifier(ClassifierMixin, XGBModel):  # type: ignore[misc]
                 "Invalid classes inferred from unique values of `y`. Expected: "
                 f"{expected}, got {classes}; encode them by scikit-learn's LabelEncoder"
             )
-        own = {"data": X, "label": y, "weight": sample_weight, "base_margin": base_margin}
-        sides = {"weight": sample_weight_eval_set, "base_margin": base_margin_eval_set}
-        params, obj = self.get_xgb_params(), None
-        if callable(self.objective):
-            obj = as_objective(self.objective)
-            params["objective"] = "binary:logistic"
+        params, _ = super()._fitting(y)
         if self.n_classes_ > 2:
             if params.get("objective") != "multi:softmax":
                 params["objective"] = "multi:softprob"
             params["num_class"] = self.n_classes_
-        self._train(params, own, eval_set, sides, verbose, xgb_model, feature_weights, obj)
-        if obj is None:
+        return params, y
+
+    def _fitted_by(self, params: dict[str, Any]) -> None:
+        if not callable(self.objective):
             self.objective = params["objective"]
-        return self
 
     def _classes_of(self, y: Any) -> npt.NDArray[Any]:
         """Return the distinct labels, ascending."""
@@ -90,26 +68,8 @@ class XGBClassifier(ClassifierMixin, XGBModel):  # type: ignore[misc]
         """The labels: 0 .. n_classes - 1."""
         return np.arange(self.n_classes_)
 
-    @named_arguments
-    def predict(
-        self,
-        X: Any,
-        *,
-        output_margin: bool = False,
-        validate_features: bool = True,
-        base_margin: Any = None,
-        iteration_range: tuple[int, int] | None = None,
-    ) -> Any:
-        """Return the class of each row; see ``XGBModel.predict``."""
-        found = super().predict(
-            X,
-            output_margin=output_margin,
-            validate_features=validate_features,
-            base_margin=base_margin,
-            iteration_range=iteration_range,
-        )
-        if output_margin:
-            return found
+    def _of_rows(self, found: Any) -> Any:
+        """Return the class of each row."""
         if found.ndim > 1 and self.n_classes_ != 2:
             return np.argmax(found, axis=1)
         if found.ndim > 1 and found.shape[1] != 1:
@@ -126,18 +86,17 @@ class XGBClassifier(ClassifierMixin, XGBModel):  # type: ignore[misc]
         iteration_range: tuple[int, int] | None = None,
     ) -> npt.NDArray[np.float32]:
         """Return the probability of each class, (n_rows, n_classes); of each of several labels."""
-        how = {
-            "validate_features": validate_features,
-            "base_margin": base_margin,
-            "iteration_range": iteration_range,
-        }
+        softmax = self.objective == "multi:softmax"
+        how = {"validate_features": validate_features, "base_margin": base_margin}
+        found = self._predicted(X, softmax, iteration_range, **how)
+        chances: npt.NDArray[np.float32] = self._chances(found)
+        return chances
+
+    def _chances(self, share: Any) -> Any:
+        """Return probabilities, of predictions; of margins if predictions are classes."""
         if self.objective == "multi:softmax":
-            # its predictions are classes: probabilities come from the margins
-            margins = super().predict(X, output_margin=True, **how)
-            shifted = np.exp(margins - margins.max(axis=1, keepdims=True))
-            found: npt.NDArray[np.float32] = shifted / shifted.sum(axis=1, keepdims=True)
-            return found
-        share = super().predict(X, **how)
+            shifted = np.exp(share - share.max(axis=1, keepdims=True))
+            return shifted / shifted.sum(axis=1, keepdims=True)
         if share.ndim == 2 and share.shape[1] > 1:
             return np.asarray(share)
         share = share.reshape(-1)
@@ -207,30 +166,10 @@ class Forest:
         """Return 1."""
         return 1
 
-    @named_arguments
-    def fit(
-        self: _OwnForest,
-        X: Any,
-        y: Any,
-        *,
-        sample_weight: Any = None,
-        base_margin: Any = None,
-        eval_set: Sequence[tuple[Any, Any]] | None = None,
-        verbose: bool | int | None = True,
-        xgb_model: Any = None,
-        sample_weight_eval_set: Sequence[Any] | None = None,
-        base_margin_eval_set: Sequence[Any] | None = None,
-        feature_weights: Any = None,
-    ) -> _OwnForest:
-        """Train; see ``XGBModel.fit``."""
+    def _fitting(self, y: Any) -> tuple[dict[str, Any], Any]:
         _check_forest(self)
         own: Any = super()
-        own.fit(
-            X, y, sample_weight=sample_weight, base_margin=base_margin, eval_set=eval_set,
-            verbose=verbose, xgb_model=xgb_model, sample_weight_eval_set=sample_weight_eval_set,
-            base_margin_eval_set=base_margin_eval_set, feature_weights=feature_weights,
-        )  # fmt: skip
-        return self
+        return own._fitting(y)  # type: ignore[no-any-return]
 
 
 class XGBRFClassifier(Forest, XGBClassifier):

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Sequence
 from typing import Any
 
+from pyopencl_gbdt.arguments import like
 from pyopencl_gbdt.compat.xgboost.data_iter import DataIter, is_iterator, read_all
 from pyopencl_gbdt.compat.xgboost.keyword_arguments import named_arguments
-from pyopencl_gbdt.compat.xgboost.matrices import DataSplitMode, DMatrix
+from pyopencl_gbdt.compat.xgboost.matrices import DMatrix
 from pyopencl_gbdt.errors import DataError, DataTypeError, ParameterError
 from pyopencl_gbdt.messages import show
+
+#: What batches hand over with their rows.
+_OF_BATCHES = (
+    "label", "weight", "base_margin", "feature_names", "feature_types", "group", "qid",
+    "label_lower_bound", "label_upper_bound", "feature_weights",
+)  # fmt: skip
 
 
 class QuantileDMatrix(DMatrix):
@@ -36,53 +42,36 @@ class QuantileDMatrix(DMatrix):
     """
 
     @named_arguments
+    @like(
+        DMatrix.__init__,
+        after={"nthread": ("max_bin", "ref"), "enable_categorical": ("max_quantile_batches",)},
+    )
     def __init__(
         self,
         data: Any,
-        label: Any = None,
         *,
-        weight: Any = None,
-        base_margin: Any = None,
-        missing: float | None = None,
-        silent: bool = False,
-        feature_names: Sequence[str] | None = None,
-        feature_types: Any = None,
-        nthread: int | None = None,
         max_bin: int | None = None,
         ref: DMatrix | None = None,
-        group: Any = None,
-        qid: Any = None,
-        label_lower_bound: Any = None,
-        label_upper_bound: Any = None,
-        feature_weights: Any = None,
-        enable_categorical: bool = False,
-        max_quantile_batches: int | None = None,
-        data_split_mode: DataSplitMode = DataSplitMode.ROW,
+        max_quantile_batches: Any = None,
+        **given: Any,
     ) -> None:
+        qid, group = given.get("qid"), given.get("group")
         if qid is not None and group is not None:
             raise ParameterError(
                 "Only one of the eval_qid or eval_group for each evaluation dataset should be "
                 "provided.; give one of qid and group"
             )
-        given = {
-            "label": label, "weight": weight, "base_margin": base_margin,
-            "feature_names": feature_names, "feature_types": feature_types, "group": group,
-            "qid": qid, "label_lower_bound": label_lower_bound,
-            "label_upper_bound": label_upper_bound, "feature_weights": feature_weights,
-        }  # fmt: skip
         if is_iterator(data):
-            if any(value is not None for value in given.values()):
+            if any(given.get(name) is not None for name in _OF_BATCHES):
                 raise DataError(
                     "If data iterator is used as input, data like label should be specified as "
                     "batch argument.; hand them to input_data"
                 )
-            data, own = read_all(data, missing, enable_categorical=enable_categorical)
+            enabled = bool(given.get("enable_categorical"))
+            data, own = read_all(data, given.get("missing"), enable_categorical=enabled)
             given |= own
-        given["feature_types"] = _reference_types(given["feature_types"], ref)
-        super().__init__(
-            data, missing=missing, nthread=nthread, enable_categorical=enable_categorical,
-            data_split_mode=data_split_mode, **given,
-        )  # fmt: skip
+        given["feature_types"] = _reference_types(given.get("feature_types"), ref)
+        super().__init__(data, **given)
         _refer(self, ref, max_bin)
 
 

@@ -98,24 +98,8 @@ class XGBRanker(XGBRankerMixIn, XGBModel):
     def _wrap_metric(self, function: Callable[..., Any]) -> Callable[..., Any]:
         return as_ranking_metric(function)
 
-    @named_arguments
-    def predict(
-        self,
-        X: Any,
-        *,
-        output_margin: bool = False,
-        validate_features: bool = True,
-        base_margin: Any = None,
-        iteration_range: tuple[int, int] | None = None,
-    ) -> Any:
-        """Return the score of each row; see ``XGBModel.predict``."""
-        return super().predict(
-            split_qid(X, None)[0],
-            output_margin=output_margin,
-            validate_features=validate_features,
-            base_margin=base_margin,
-            iteration_range=iteration_range,
-        )
+    def _predicted(self, X: Any, *asked: Any, **how: Any) -> Any:
+        return super()._predicted(split_qid(X, None)[0], *asked, **how)
 
     def apply(self, X: Any, iteration_range: tuple[int, int] | None = None) -> Any:
         """Return the leaf of each row in each tree."""

@@ -15,7 +15,6 @@ from pyopencl_gbdt.compat.xgboost.dask.matrices import DaskDMatrix
 from pyopencl_gbdt.compat.xgboost.dask.predictions import inplace_predict, predict
 from pyopencl_gbdt.compat.xgboost.dask.training import train
 from pyopencl_gbdt.compat.xgboost.estimator_base import XGBModel
-from pyopencl_gbdt.compat.xgboost.keyword_arguments import named_arguments
 from pyopencl_gbdt.compat.xgboost.ranker import XGBRanker
 from pyopencl_gbdt.errors import ParameterError
 
@@ -68,21 +67,11 @@ class DaskScikitLearnBase(XGBModel):
         booster: Booster = found["booster"]
         return booster
 
-    @named_arguments
-    def predict(
-        self,
-        X: Any,
-        *,
-        output_margin: bool = False,
-        validate_features: bool = True,
-        base_margin: Any = None,
-        iteration_range: tuple[int, int] | None = None,
-    ) -> Any:
+    def _predicted(self, X: Any, output_margin: bool, iteration_range: Any, **how: Any) -> Any:
         """Return predictions as a Dask array. ``base_margin`` is refused."""
         return inplace_predict(
             self.client, self.get_booster(), X, iteration_range=self._range(iteration_range),
-            predict_type="margin" if output_margin else "value", missing=self.missing,
-            validate_features=validate_features, base_margin=base_margin,
+            predict_type="margin" if output_margin else "value", missing=self.missing, **how,
         )  # fmt: skip
 
     def apply(self, X: Any, iteration_range: tuple[int, int] | None = None) -> Any:
@@ -104,41 +93,16 @@ class DaskXGBClassifier(DaskScikitLearnBase, estimators.XGBClassifier):
         found = array.unique(y) if isinstance(y, array.Array) else y.drop_duplicates()
         return np.unique(np.asarray(found.compute()))
 
-    def predict_proba(
-        self,
-        X: Any,
-        validate_features: bool = True,
-        base_margin: Any = None,
-        iteration_range: tuple[int, int] | None = None,
-    ) -> Any:
-        """Return the probability of each class, a Dask array (n_rows, n_classes)."""
+    def _chances(self, share: Any) -> Any:
         if self.objective == "multi:softmax":
             raise ParameterError(
                 "objective='multi:softmax': expected 'multi:softprob' for predict_proba on Dask; "
                 "train with it"
             )
-        found = super().predict(
-            X, validate_features=validate_features, base_margin=base_margin,
-            iteration_range=iteration_range,
-        )  # fmt: skip
-        return found if found.ndim > 1 else array.stack([1 - found, found], axis=1)
+        return share if share.ndim > 1 else array.stack([1 - share, share], axis=1)
 
-    @named_arguments
-    def predict(
-        self,
-        X: Any,
-        *,
-        output_margin: bool = False,
-        validate_features: bool = True,
-        base_margin: Any = None,
-        iteration_range: tuple[int, int] | None = None,
-    ) -> Any:
-        """Return the most probable class of each row, a Dask array."""
-        found = super().predict(
-            X, output_margin=output_margin, validate_features=validate_features,
-            base_margin=base_margin, iteration_range=iteration_range,
-        )  # fmt: skip
-        if output_margin or self.objective == "multi:softmax":
+    def _of_rows(self, found: Any) -> Any:
+        if self.objective == "multi:softmax":
             return found
         return found.argmax(axis=1) if found.ndim > 1 else (found > 0.5).astype(np.int64)
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import distributed
 
+from pyopencl_gbdt.arguments import like
 from pyopencl_gbdt.compat.xgboost.inputs import check_types
 from pyopencl_gbdt.compat.xgboost.keyword_arguments import named_arguments
 from pyopencl_gbdt.errors import DataTypeError, ParameterError
@@ -99,33 +100,22 @@ class DaskQuantileDMatrix(DaskDMatrix):
     """A ``DaskDMatrix``; workers cut columns into ``max_bin`` of the training's parameters."""
 
     @named_arguments
+    @like(
+        DaskDMatrix.__init__,
+        after={
+            "feature_types": ("max_bin", "ref"),
+            "enable_categorical": ("max_quantile_batches",),
+        },
+    )
     def __init__(
         self,
         client: distributed.Client | None,
         data: Any,
-        label: Any = None,
         *,
-        weight: Any = None,
-        base_margin: Any = None,
-        missing: float | None = None,
-        silent: bool = False,
-        feature_names: Any = None,
-        feature_types: Any = None,
         max_bin: int | None = None,
-        ref: DaskDMatrix | None = None,
-        group: Any = None,
-        qid: Any = None,
-        label_lower_bound: Any = None,
-        label_upper_bound: Any = None,
-        feature_weights: Any = None,
-        enable_categorical: bool = False,
-        max_quantile_batches: int | None = None,
+        ref: Any = None,
+        max_quantile_batches: Any = None,
+        **given: Any,
     ) -> None:
-        super().__init__(
-            client, data, label, weight=weight, base_margin=base_margin, missing=missing,
-            silent=silent, feature_names=feature_names, feature_types=feature_types, group=group,
-            qid=qid, label_lower_bound=label_lower_bound, label_upper_bound=label_upper_bound,
-            feature_weights=feature_weights, enable_categorical=enable_categorical,
-        )  # fmt: skip
-        del ref, max_quantile_batches
+        super().__init__(client, data, **given)
         self.max_bin = max_bin
