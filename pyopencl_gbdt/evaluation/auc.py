@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.data.dataset import Dataset
-from pyopencl_gbdt.device import DeviceArray, Launch, Program, Variant, build_variant
+from pyopencl_gbdt.device import DeviceArray, Launch, Program
 from pyopencl_gbdt.evaluation.metric_kind import MetricKind
 from pyopencl_gbdt.metrics import Metric, curve_of
 from pyopencl_gbdt.metrics.curves import Areas, ClassAreas
@@ -41,7 +41,8 @@ class Curves:
         self.n_results = len(self.curves) * max(1, rows.n_classes)
         self._programs: list[Program] = []
         if not rows.device.holds_memory or not self.areas.undefined:
-            self._programs = [self._build(name) for name in curves]
+            facts = {"weighted": rows.weight is not None, "classes": rows.n_classes > 0}
+            self._programs = [rows.program("auc", curve=name, **facts) for name in curves]
             self._ask()
 
     @cached_property
@@ -65,21 +66,6 @@ class Curves:
         self._sums = array("sums", (rows.groups, N_LIMBS), np.int64)
         names = ("largest shares", "shares") if rows.n_classes else ()
         self._of_classes = [array(name, n, np.float32) for name in names]
-
-    def _build(self, curve: str) -> Program:
-        make = partial(self._build_variant, curve)
-        return build_variant(self.rows.device, "auc", "auto", make)[1]
-
-    def _build_variant(self, curve: str, variant: Variant) -> Program:
-        rows = self.rows
-        return rows.device.build(
-            "auc",
-            wg_size=rows.wg_size or variant.params["wg_size"],
-            link=rows.link,
-            weighted=rows.weight is not None,
-            curve=curve,
-            classes=rows.n_classes > 0,
-        )
 
     @property
     def _whole(self) -> np.dtype[Any]:

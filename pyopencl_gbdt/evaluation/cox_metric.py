@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.data.dataset import Dataset
-from pyopencl_gbdt.device import DeviceArray, Launch, Program, Variant, build_variant
+from pyopencl_gbdt.device import DeviceArray, Launch
 from pyopencl_gbdt.evaluation.metric_kind import MetricKind
 from pyopencl_gbdt.metrics import Metric, cox_nloglik
 from pyopencl_gbdt.metrics.rows import EvaluatedRows
@@ -38,7 +38,7 @@ class CoxMetric:
     def __init__(self, rows: EvaluatedRows) -> None:
         self.rows = rows
         self._n_events = int((rows.label > 0).sum())
-        self._program = build_variant(rows.device, "cox_metric", "auto", self._build)[1]
+        self._program = rows.program("cox_metric")
         n, device, array = rows.n_rows, rows.device, rows.array
         self._reduce = Reduce(device, n, np.float32, op="max")
         self._scan = Scan(device, n, np.int64, inclusive=True, pairs=True)
@@ -55,11 +55,6 @@ class CoxMetric:
         order.set(found)
         self._starts.set(starts)
 
-    def _build(self, variant: Variant) -> Program:
-        rows = self.rows
-        wg_size = rows.wg_size or variant.params["wg_size"]
-        return rows.device.build("cox_metric", wg_size=wg_size, link=rows.link)
-
     def launches(self, results: DeviceArray, first: int) -> list[Launch]:
         """Return bound launches that write row ``first`` of the results."""
         rows, groups, bind = self.rows, self.rows.groups, self._program.bind
@@ -71,18 +66,11 @@ class CoxMetric:
             bind("cox_planes", groups, n, width, largest, hazards, planes),
             *self._scan.bind(planes, planes),
             bind(
-                "cox_losses",
-                groups,
-                n_rows=n,
-                width=width,
-                starts=self._starts,
-                largest=largest,
-                hazards=hazards,
-                sums=planes,
-                totals=sums,
+                "cox_losses", groups, n_rows=n, width=width, starts=self._starts, largest=largest,
+                hazards=hazards, sums=planes, totals=sums,
             ),
             bind("total_losses", 1, groups, first, sums, results),
-        ]
+        ]  # fmt: skip
 
     def values(self, words: npt.NDArray[np.int64]) -> list[float]:
         """Return the metric, a float64, from its row of results; NaN if there is no event."""

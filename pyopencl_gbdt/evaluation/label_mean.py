@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import partial
 from itertools import product
 
 import numpy as np
 
 from pyopencl_gbdt.data.dataset import Dataset
-from pyopencl_gbdt.device import Device, DeviceArray, Launch, Program, Variant, build_variant
+from pyopencl_gbdt.device import Device, DeviceArray, Launch, build_variant_program
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.metrics.rows import F32, N_WORDS
 from pyopencl_gbdt.numerics.exact_sums import INFINITE, N_LIMBS, sum_of
@@ -102,15 +101,6 @@ class LabelMean:
         found = {float(a / b) for a, b in product((total - error, total + error), by)}
         return found.pop() if len(found) == 1 else None
 
-    def _build(self, variant: Variant, *, weighted: bool) -> Program:
-        return self.device.build(
-            "mean_loss",
-            wg_size=self._wg_size or variant.params["wg_size"],
-            link="p = margin;",
-            row_loss="loss = y;",
-            weighted=weighted,
-        )
-
     def _sum(
         self,
         values: DeviceArray,
@@ -121,8 +111,10 @@ class LabelMean:
         weighted: bool,
     ) -> list[Launch]:
         """Return the launch that sums values into words ``first .. first + 4`` of the results."""
-        build = partial(self._build, weighted=weighted)
-        bind = build_variant(self.device, "mean_loss", "auto", build)[1].bind
+        bind = build_variant_program(
+            self.device, "mean_loss", "auto", wg_size=self._wg_size, link="p = margin;",
+            row_loss="loss = y;", weighted=weighted,
+        )[1].bind  # fmt: skip
         groups = self.device.caps.row_groups(self._n_rows)
         largest = self.device.empty(groups, np.uint32)
         sums = self.device.empty((groups, N_LIMBS), np.int64)

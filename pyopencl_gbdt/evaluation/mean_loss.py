@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.data.dataset import Dataset
-from pyopencl_gbdt.device import DeviceArray, Launch, Program, Variant, build_variant
+from pyopencl_gbdt.device import DeviceArray, Launch
 from pyopencl_gbdt.evaluation.metric_kind import MetricKind
 from pyopencl_gbdt.metrics import Metric, row_loss_of
 from pyopencl_gbdt.metrics.bounds_losses import log_pairs
@@ -45,7 +45,8 @@ class MeanLoss:
 
     def __init__(self, rows: EvaluatedRows, loss: RowLoss) -> None:
         self.rows, self.loss = rows, loss
-        self._program = build_variant(rows.device, "mean_loss", "auto", self._build)[1]
+        facts = {"row_loss": loss.kernel, "weighted": rows.weight is not None}
+        self._program = rows.program("mean_loss", **facts)
         self._largest = rows.array("largest", rows.groups, np.uint32)
         self._sums = rows.array("sums", (rows.groups, N_LIMBS), np.int64)
 
@@ -53,16 +54,6 @@ class MeanLoss:
     def mean(self) -> Mean:
         """What converts sums to the metric."""
         return Mean(self.loss, self.rows.label, self.rows.weight)
-
-    def _build(self, variant: Variant) -> Program:
-        rows = self.rows
-        return rows.device.build(
-            "mean_loss",
-            wg_size=rows.wg_size or variant.params["wg_size"],
-            link=rows.link,
-            row_loss=self.loss.kernel,
-            weighted=rows.weight is not None,
-        )
 
     def launches(self, results: DeviceArray, first: int) -> list[Launch]:
         """Return bound launches that write words ``first .. first + 4`` of the results."""

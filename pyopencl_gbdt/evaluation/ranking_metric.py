@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.data.groups import whole_offsets
-from pyopencl_gbdt.device import DeviceArray, Launch, Program, Variant, build_variant
+from pyopencl_gbdt.device import DeviceArray, Launch, Program
 from pyopencl_gbdt.evaluation.metric_kind import MetricKind
 from pyopencl_gbdt.metrics import Metric, ranked_of
 from pyopencl_gbdt.metrics.ranking import Ranked
@@ -140,7 +140,12 @@ class RankingMetrics:
         self.rows, self.metrics = rows, list(metrics)
         self._offsets = offsets
         self.n_results = len(self.metrics)
-        self._programs = [self._build(one) for one in metrics]
+        self._programs = [
+            rows.program(
+                "ranking_metric", metric=one.family, exp_gain=one.family == "ndcg" and one.exp_gain
+            )
+            for one in metrics
+        ]
         self._ask()
 
     @cached_property
@@ -173,19 +178,6 @@ class RankingMetrics:
 
     def _upload_norms(self, at: int, norms: DeviceArray) -> None:
         norms.set(self.means[at].norms)
-
-    def _build(self, ranked: Ranked) -> Program:
-        make = partial(self._build_variant, ranked)
-        return build_variant(self.rows.device, "ranking_metric", "auto", make)[1]
-
-    def _build_variant(self, ranked: Ranked, variant: Variant) -> Program:
-        return self.rows.device.build(
-            "ranking_metric",
-            wg_size=self.rows.wg_size or variant.params["wg_size"],
-            link=self.rows.link,
-            metric=ranked.family,
-            exp_gain=ranked.family == "ndcg" and ranked.exp_gain,
-        )
 
     @property
     def _hits(self) -> Program | None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.device import Device, DeviceArray
+from pyopencl_gbdt.device import Device, DeviceArray, Program, build_variant_program
 from pyopencl_gbdt.device.arena import Arena, Contents
 
 F32 = npt.NDArray[np.float32]
@@ -72,6 +73,11 @@ class EvaluatedRows:
     ) -> DeviceArray:
         """Return an array of a metric; see ``Arena.array``."""
         return self.arena.array(f"{self.name}{name}", shape, dtype, contents)
+
+    def program(self, kernel: str, **constants: Any) -> Program:
+        """Return a metric's program; its template gets the link and these constants."""
+        own = {"wg_size": self.wg_size, "link": self.link, **constants}
+        return build_variant_program(self.device, kernel, "auto", **own)[1]
 
     def of(self, metric: str) -> EvaluatedRows:
         """Return the same rows for a metric; its arrays have the metric's name in theirs."""

@@ -130,6 +130,7 @@ def build_variant_program(
     kernel: str,
     variant: str | Variant | Callable[[], Variant],
     *,
+    wg_size: int = 0,
     derived: Callable[[Variant], Mapping[str, Param]] = lambda variant: {},
     **params: Param,
 ) -> tuple[Variant, Program]:
@@ -141,6 +142,8 @@ def build_variant_program(
     ----------
     device, kernel, variant
         As for ``build_variant``; so are the errors.
+    wg_size : int, default 0
+        Work-items per work-group; 0 is the variant's own number.
     derived : callable
         Returns further parameters for a variant; the template gets those that it declares.
     **params
@@ -148,10 +151,10 @@ def build_variant_program(
     """
 
     def build(variant: Variant) -> Program:
-        template, wg_size = variant.template or kernel, variant.params["wg_size"]
+        template, size = variant.template or kernel, wg_size or variant.params["wg_size"]
         known = {**variant.params, **derived(variant)}
         own = {name: known[name] for name in known.keys() & declared(template) - {"wg_size"}}
-        return device.build(template, wg_size=wg_size, **own, **params)
+        return device.build(template, wg_size=size, **own, **params)
 
     return build_variant(device, kernel, variant, build)
 
