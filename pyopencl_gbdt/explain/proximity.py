@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.data.budget import check_free
-from pyopencl_gbdt.device import Device, Program, Variant, build_variant, open_device
+from pyopencl_gbdt.device import Device, Program, build_variant_program, open_device
 from pyopencl_gbdt.device.base import MOST_Y
 from pyopencl_gbdt.device.program import rows_a_launch
 from pyopencl_gbdt.device.run_ahead import settled
@@ -138,12 +138,7 @@ def count_same(device: str | Device, left: I32, right: I32) -> Iterator[tuple[sl
 
 def build(device: Device) -> tuple[Program, int, int]:
     """Return the program, and the sizes of a work-item's tile."""
-
-    def made(variant: Variant) -> Program:
-        sizes = {name: variant.params[name] for name in ("wg_size", "rows", "columns")}
-        return device.build("proximities", **sizes)
-
-    variant, program = build_variant(device, "proximities", "auto", made)
+    variant, program = build_variant_program(device, "proximities", "auto")
     return program, variant.params["rows"], variant.params["columns"]
 
 

@@ -40,6 +40,11 @@ class Borders:
         """Number of codes of the column that has most."""
         return 1 << int(self.steps.max())
 
+    def on(self, device: Device, columns: U32) -> dict[str, DeviceArray]:
+        """Return the arrays on a device, and the columns, by their names in kernels."""
+        own = {"border_begin": self.begin, "steps": self.steps, "borders": self.borders}
+        return {name: device.borrow(array) for name, array in {"columns": columns, **own}.items()}
+
 
 def borders_of(
     column: npt.NDArray[np.int64], keys: U32, n_columns: int

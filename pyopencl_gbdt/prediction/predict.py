@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.device import Device, DeviceArray, Launch, Variant, build_variant, staging
+from pyopencl_gbdt.device import Device, DeviceArray, Launch, build_variant_program, staging
 from pyopencl_gbdt.device.program import Program
 from pyopencl_gbdt.dtypes import VALUE, WALK
 from pyopencl_gbdt.prediction.leaf_terms import PackedLinear
@@ -51,36 +51,28 @@ def row_bytes(trees: PackedTrees) -> float:
     return max(walk_bytes(trees), VALUE.itemsize * _MOST_SEARCH * trees.columns.size)
 
 
-def build_linear(device: Device, *, categories: bool) -> Program:
-    """Return the program for trees whose leaves are linear functions."""
-
-    def made(variant: Variant) -> Program:
-        return device.build("predict_linear", **variant.params, categories=categories)
-
-    return build_variant(device, "predict_linear", "auto", made)[1]
-
-
-def build(device: Device, *, blocks: bool, categories: bool = False) -> tuple[Program, int, int]:
-    """Return the program, the rows per work-group, and the rows per block.
+def build(
+    device: Device, kernel: str = "predict", *, blocks: bool = False, categories: bool = False
+) -> tuple[Program, int, int]:
+    """Return a program, the rows per work-group, and of ``predict`` the rows per block.
 
     Parameters
     ----------
     device : Device
+    kernel : {"predict", "predict_linear", "predict_vectors"}
+        By what leaves are.
     blocks : bool
-        Whether the kernels of blocks are launched, if the device's variant has them.
+        Whether the kernels of blocks are launched, if the device's variant of ``predict`` has them.
     categories : bool
         Whether splits may be by sets of codes.
     """
-
-    def made(variant: Variant) -> Program:
-        rows = variant.params["rows"] if blocks else 0
-        wg_size, items = variant.params["wg_size"], variant.params["items"]
-        return device.build(
-            "predict", wg_size=wg_size, items=items, rows=rows, categories=categories
-        )
-
-    variant, program = build_variant(device, "predict", "auto", made)
-    return program, variant.params["items"] * program.wg_size, variant.params["rows"]
+    none: dict[str, int] = {} if blocks or kernel != "predict" else {"rows": 0}
+    variant, program = build_variant_program(
+        device, kernel, "auto", derived=lambda _: none, categories=categories
+    )
+    params = variant.params
+    own = params.get("items", 1) if kernel == "predict" else params.get("rows", 1)
+    return program, own * program.wg_size, params.get("rows", 0)
 
 
 def prepare(
@@ -123,17 +115,16 @@ def prepare(
         Linear functions of leaves, by the names in ``predict_linear``.
     """
     kernel, by_sets = "predict" if terms is None else "predict_linear", sets is not None
-    if terms is None:
-        program, rows, _ = build(device, blocks=False, categories=by_sets)
-    else:
-        program = build_linear(device, categories=by_sets)
-        rows = program.wg_size
+    program, rows, _ = build(device, kernel, categories=by_sets)
     first, n_outputs = outputs[0], outputs[1] - outputs[0]
-    each = (trees[0], trees[0] + (trees[1] - trees[0]) // n_outputs)
-    args = _row_arguments(values, nodes, tree_begin, margins, each, longest, first)
-    args |= {**(terms or {}), **({} if sets is None else {"sets": sets.words()})}
+    args = {
+        "n_rows": values.shape[0], "n_features": values.shape[1], "first_output": first,
+        "first_tree": trees[0], "n_trees": (trees[1] - trees[0]) // n_outputs, "longest": longest,
+        "values": values, "nodes": nodes, "tree_begin": tree_begin, "margins": margins,
+        **(terms or {}), **({} if sets is None else {"sets": sets.words()}),
+    }  # fmt: skip
     return [
-        program.bind(kernel, (groups, n_outputs), **args | {"first_row": first_row})
+        program.bind(kernel, (groups, n_outputs), first_row=first_row, **args)
         for first_row, groups in row_pieces(values.shape[0], rows, most_rows)
     ]
 
@@ -144,23 +135,6 @@ def row_pieces(n_rows: int, group_rows: int, most_rows: int | None) -> Iterator[
     each = groups if most_rows is None else max(1, most_rows // group_rows)
     for first in range(0, groups, each):
         yield first * group_rows, min(each, groups - first)
-
-
-def _row_arguments(
-    values: DeviceArray,
-    nodes: DeviceArray,
-    tree_begin: DeviceArray,
-    margins: DeviceArray,
-    trees: tuple[int, int],
-    longest: int,
-    output: int = 0,
-) -> dict[str, Any]:
-    n_rows, n_features = values.shape
-    return {
-        "n_rows": n_rows, "first_row": 0, "n_features": n_features, "first_output": output,
-        "first_tree": trees[0], "n_trees": trees[1] - trees[0], "longest": longest,
-        "values": values, "nodes": nodes, "tree_begin": tree_begin, "margins": margins,
-    }  # fmt: skip
 
 
 class Adds(Protocol):
@@ -183,7 +157,7 @@ class Walk(Adds, Protocol):
 def plan_walk(device: Device, trees: PackedTrees, n_rows: int, piece_bytes: int) -> Walk:
     """Return the fastest way: by tables, if all trees are such, in blocks of rows, or row by row.
 
-    Trees whose leaves are vectors, or linear functions, have ways of their own.
+    Trees whose leaves are vectors, or linear functions, are walked row by row.
 
     Parameters
     ----------
@@ -194,10 +168,8 @@ def plan_walk(device: Device, trees: PackedTrees, n_rows: int, piece_bytes: int)
     piece_bytes : int
         Most bytes per piece of rows.
     """
-    if trees.vectors is not None:
-        return VectorWalk(device, trees, trees.vectors, piece_bytes)
-    if trees.linear is not None:
-        return LinearWalk(device, trees, trees.linear, piece_bytes)
+    if trees.vectors is not None or trees.linear is not None:
+        return RowWalk(device, trees, piece_bytes)
     tables = plan_tables(device, trees.tables, n_rows, trees.n_features, piece_bytes)
     if tables is not None:
         return tables
@@ -224,84 +196,50 @@ class _PlainWalk:
 
 
 class RowWalk(_PlainWalk):
-    """Each row walks all trees by itself."""
+    """Each row walks all trees by itself, and adds what its leaves are.
 
-    def __init__(self, device: Device, trees: PackedTrees, piece_bytes: int) -> None:
-        self.device, self.longest = device, trees.longest
-        by_sets = trees.sets is not None
-        self._program, self._group_rows, _ = build(device, blocks=False, categories=by_sets)
-        self._sets = {"sets": device.borrow(trees.sets)} if trees.sets is not None else {}
-        self.piece_rows = max(1, piece_bytes // (4 * trees.n_features))
-        self._nodes, self._begin = device.borrow(trees.nodes), device.borrow(trees.begin)
-
-    def add(self, margins: DeviceArray, trees: tuple[int, int]) -> None:
-        args = (self._values, self._nodes, self._begin, margins, trees, self.longest)
-        groups = ceil_div(margins.size, self._group_rows)
-        self._program.launch("predict", groups, **_row_arguments(*args), **self._sets)
-
-
-class VectorWalk(_PlainWalk):
-    """Each row walks a tree once, and adds the leaf's vector to the margins of all outputs.
-
-    Margins have the shape (n_outputs, n_rows).
+    If leaves are vectors, margins have the shape (n_outputs, n_rows).
     """
 
-    def __init__(self, device: Device, trees: PackedTrees, vectors: F32, piece_bytes: int) -> None:
-        self.device, by_sets = device, trees.sets is not None
-
-        def made(variant: Variant) -> Program:
-            return device.build("predict_vectors", **variant.params, categories=by_sets)
-
-        variant, self._program = build_variant(device, "predict_vectors", "auto", made)
-        self._group_rows = variant.params["rows"] * self._program.wg_size
-        self.piece_rows = max(1, piece_bytes // (4 * max(trees.n_features, vectors.shape[1])))
-        self._args = {
-            "longest": trees.longest, "n_outputs": vectors.shape[1],
-            "nodes": device.borrow(trees.nodes), "tree_begin": device.borrow(trees.begin),
-            "vectors": device.borrow(vectors),
-            **({"sets": device.borrow(trees.sets)} if trees.sets is not None else {}),
-        }  # fmt: skip
+    def __init__(self, device: Device, trees: PackedTrees, piece_bytes: int) -> None:
+        self.device, width = device, trees.n_features
+        self._args: dict[str, Any] = {"longest": trees.longest}
+        arrays: dict[str, npt.NDArray[Any]]
+        arrays = {"nodes": trees.nodes, "tree_begin": trees.begin}
+        if trees.sets is not None:
+            arrays["sets"] = trees.sets
+        if trees.vectors is not None:
+            self._kernel, arrays["vectors"] = "predict_vectors", trees.vectors
+            self._args["n_outputs"] = trees.vectors.shape[1]
+            width = max(width, trees.vectors.shape[1])
+        else:
+            self._kernel = "predict" if trees.linear is None else "predict_linear"
+            self._args |= {"first_row": 0, "first_output": 0}
+            arrays |= {} if trees.linear is None else _terms(trees.linear)
+        self._program, self._group_rows, _ = build(
+            device, self._kernel, categories=trees.sets is not None
+        )
+        self.piece_rows = max(1, piece_bytes // (4 * width))
+        self._args |= {name: device.borrow(array) for name, array in arrays.items()}
 
     def add(self, margins: DeviceArray, trees: tuple[int, int]) -> None:
         n_rows, n_features = self._values.shape
         self._program.launch(
-            "predict_vectors", ceil_div(n_rows, self._group_rows), n_rows=n_rows,
+            self._kernel, ceil_div(n_rows, self._group_rows), n_rows=n_rows,
             n_features=n_features, first_tree=trees[0], n_trees=trees[1] - trees[0],
             values=self._values, margins=margins, **self._args,
         )  # fmt: skip
 
 
-class LinearWalk(_PlainWalk):
-    """Each row walks all trees by itself, and adds the linear functions of its leaves."""
-
-    def __init__(
-        self, device: Device, trees: PackedTrees, linear: PackedLinear, piece_bytes: int
-    ) -> None:
-        self.device, by_sets = device, trees.sets is not None
-
-        self._program = build_linear(device, categories=by_sets)
-        self.piece_rows = max(1, piece_bytes // (4 * trees.n_features))
-        terms = {
-            "term_begin": linear.begin, "intercepts": linear.intercepts,
-            "term_features": linear.features, "term_coefficients": linear.coefficients,
-        }  # fmt: skip
-        if not linear.features.size:  # a device has no arrays without elements
-            none = np.zeros(1, np.float32)
-            terms |= {"term_features": none.view(np.uint32), "term_coefficients": none}
-        self._args = {
-            "longest": trees.longest, "nodes": device.borrow(trees.nodes),
-            "tree_begin": device.borrow(trees.begin),
-            **{name: device.borrow(array) for name, array in terms.items()},
-            **({"sets": device.borrow(trees.sets)} if trees.sets is not None else {}),
-        }  # fmt: skip
-
-    def add(self, margins: DeviceArray, trees: tuple[int, int]) -> None:
-        n_rows, n_features = self._values.shape
-        self._program.launch(
-            "predict_linear", ceil_div(n_rows, self._program.wg_size), n_rows=n_rows, first_row=0,
-            first_output=0, n_features=n_features, first_tree=trees[0], n_trees=trees[1] - trees[0],
-            values=self._values, margins=margins, **self._args,
-        )  # fmt: skip
+def _terms(linear: PackedLinear) -> dict[str, npt.NDArray[Any]]:
+    """Return the arrays of linear functions by their names in kernels."""
+    features, coefficients = linear.features, linear.coefficients
+    if not features.size:  # a device has no arrays without elements
+        features, coefficients = np.zeros(1, np.uint32), np.zeros(1, np.float32)
+    return {
+        "term_begin": linear.begin, "intercepts": linear.intercepts,
+        "term_features": features, "term_coefficients": coefficients,
+    }  # fmt: skip
 
 
 class BlockWalk(_PlainWalk):

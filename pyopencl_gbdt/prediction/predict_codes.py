@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pyopencl_gbdt.device import Device, Variant, build_variant
+from pyopencl_gbdt.device import Device, build_variant_program
 from pyopencl_gbdt.device.program import Program
 from pyopencl_gbdt.prediction.borders import EncodedWalk
 from pyopencl_gbdt.prediction.code_trees import PackedCodeTrees
@@ -19,14 +19,8 @@ _LEAST_ROWS, _LEAST_STEPS = 2048, 16
 
 def build(device: Device, code: np.dtype[Any]) -> tuple[Program, int]:
     """Return the program, and the rows of a work-group's block."""
-
-    def made(variant: Variant) -> Program:
-        wg_size, rows = variant.params["wg_size"], variant.params["rows"]
-        return device.build(
-            "predict_codes", wg_size=wg_size, rows=rows, code=f"u{8 * code.itemsize}"
-        )
-
-    variant, program = build_variant(device, "predict_codes", "auto", made)
+    own = f"u{8 * code.itemsize}"
+    variant, program = build_variant_program(device, "predict_codes", "auto", code=own)
     return program, variant.params["rows"] * program.wg_size
 
 
@@ -59,28 +53,16 @@ class CodeWalk(EncodedWalk):
     kernel = "predict_codes"
 
     def __init__(
-        self,
-        device: Device,
-        trees: PackedTrees,
-        codes: PackedCodeTrees,
-        n_rows: int,
+        self, device: Device, trees: PackedTrees, codes: PackedCodeTrees, n_rows: int,
         piece_bytes: int,
-    ) -> None:
+    ) -> None:  # fmt: skip
         sizes = trees.columns.size, trees.n_features, n_rows, piece_bytes
         super().__init__(device, *build(device, codes.code), codes.code, *sizes)
-        self._of_columns = {
-            "columns": device.borrow(trees.columns),
-            "border_begin": device.borrow(codes.borders.begin),
-            "steps": device.borrow(codes.borders.steps),
-            "borders": device.borrow(codes.borders.borders),
-        }
+        self._of_columns = codes.borders.on(device, trees.columns)
         scale = np.array([self._block, 1], np.uint32)
         self._kept = [codes.tops * scale, codes.ways * np.insert(scale, [0, 2], 1)]
-        self._of_trees = {
-            "tree_begin": device.borrow(trees.begin),
-            "shapes": device.borrow(codes.shapes),
-            "tops": device.borrow(self._kept[0]),
-            "firsts": device.borrow(codes.firsts),
-            "ends": device.borrow(codes.ends),
-            "ways": device.borrow(self._kept[1]),
-        }
+        of_trees = {
+            "tree_begin": trees.begin, "shapes": codes.shapes, "tops": self._kept[0],
+            "firsts": codes.firsts, "ends": codes.ends, "ways": self._kept[1],
+        }  # fmt: skip
+        self._of_trees = {name: device.borrow(array) for name, array in of_trees.items()}

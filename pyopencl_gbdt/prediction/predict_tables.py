@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.device import Device, Variant, build_variant
+from pyopencl_gbdt.device import Device, build_variant_program
 from pyopencl_gbdt.device.program import Program
 from pyopencl_gbdt.model.tables import Table
 from pyopencl_gbdt.numerics.portable_math import ordered
-from pyopencl_gbdt.prediction.borders import EncodedWalk, borders_of
+from pyopencl_gbdt.prediction.borders import Borders, EncodedWalk, borders_of
 from pyopencl_gbdt.prediction.set_keys import OF_SETS, SetKeys, set_keys
 from pyopencl_gbdt.primitives.packed_codes import code_dtype
 
@@ -20,8 +20,7 @@ F32 = npt.NDArray[np.float32]
 U32 = npt.NDArray[np.uint32]
 #: Fewer rows walk the trees: encoding them takes as long.
 _FEW_ROWS = 16
-#: Arrays that the two kernels read.
-_OF_COLUMNS = ("columns", "border_begin", "steps", "borders")
+#: Arrays of trees that the kernel reads.
 _OF_TREES = ("shapes", "split_columns", "split_borders", "leaves")
 #: In ``split_sets``: the split is by a number.
 NO_SET = 0xFFFFFFFF
@@ -36,10 +35,7 @@ class PackedTables:
     columns : uint32 array, shape (n_columns,)
         ``2 * feature + (missing goes left)`` of all splits, ascending; those of sets have the bit
         ``OF_SETS``, too.
-    border_begin, steps : uint32 array, shape (n_columns,)
-        First border of each column, and the logarithm of one more than its borders.
-    borders : uint32 array
-        Keys of the columns' distinct thresholds, ascending, then numbers above all keys.
+    borders : Borders
     shapes : uint32 array, shape (n_trees, 3)
         For each tree: its first split, number of splits and first value.
     split_columns : uint32 array, shape (n_splits,)
@@ -54,12 +50,10 @@ class PackedTables:
     """
 
     columns: U32
-    border_begin: U32
-    steps: U32
-    borders: U32
+    borders: Borders
     shapes: U32
     split_columns: U32
-    split_borders: npt.NDArray[np.uint8] | npt.NDArray[np.uint16]
+    split_borders: npt.NDArray[Any]
     leaves: F32
     split_sets: U32
     keys: SetKeys | None = None
@@ -67,7 +61,7 @@ class PackedTables:
     @property
     def code(self) -> np.dtype[np.uint8] | np.dtype[np.uint16]:
         """The smallest dtype of codes."""
-        return code_dtype(most_codes(self.steps, self.keys))
+        return code_dtype(most_codes(self.borders, self.keys))
 
     @property
     def index(self) -> np.dtype[np.uint8] | np.dtype[np.uint16]:
@@ -75,17 +69,10 @@ class PackedTables:
         return code_dtype(1 << int(self.shapes[:, 1].max()))
 
 
-def most_codes(steps: npt.NDArray[Any], keys: SetKeys | None) -> int:
+def most_codes(borders: Borders, keys: SetKeys | None) -> int:
     """Return the number of codes of the column that has most."""
     of_sets = 0 if keys is None else 2 + int(keys.n_codes.max())
-    return max(1 << int(steps.max()), of_sets)
-
-
-def _as_codes(
-    numbers: npt.NDArray[np.int64], dtype: np.dtype[np.uint8] | np.dtype[np.uint16]
-) -> npt.NDArray[np.uint8] | npt.NDArray[np.uint16]:
-    found: npt.NDArray[Any] = numbers.astype(dtype)
-    return found
+    return max(borders.most_codes, of_sets)
 
 
 def pack_tables(tables: list[Table], columns: U32) -> PackedTables | None:
@@ -114,18 +101,17 @@ def pack_tables(tables: list[Table], columns: U32) -> PackedTables | None:
         split_sets[by_set] = set_bits.begin
     rank = np.zeros(by_set.size, np.int64)
     found, rank[~by_set] = borders_of(column[~by_set], keys[~by_set], columns.size)
-    if most_codes(found.steps, set_bits) > 1 << 16:
+    n_codes = most_codes(found, set_bits)
+    if n_codes > 1 << 16:
         return None
     widths = np.left_shift(1, depths)
     shapes = [np.cumsum(depths) - depths, depths, np.cumsum(widths) - widths]
     return PackedTables(
         columns=columns,
-        border_begin=found.begin,
-        steps=found.steps,
-        borders=found.borders,
+        borders=found,
         shapes=np.column_stack(shapes).astype(np.uint32),
         split_columns=column.astype(np.uint32),
-        split_borders=_as_codes(rank, code_dtype(most_codes(found.steps, set_bits))),
+        split_borders=rank.astype(code_dtype(n_codes)),
         leaves=np.concatenate([table.values for table in tables]),
         split_sets=split_sets,
         keys=set_bits,
@@ -134,18 +120,10 @@ def pack_tables(tables: list[Table], columns: U32) -> PackedTables | None:
 
 def build(device: Device, tables: PackedTables) -> tuple[Program, int]:
     """Return the program, and the rows of a work-group's block."""
-
-    def made(variant: Variant) -> Program:
-        return device.build(
-            "predict_tables",
-            wg_size=variant.params["wg_size"],
-            rows=variant.params["rows"],
-            code=f"u{8 * tables.code.itemsize}",
-            index=f"u{8 * tables.index.itemsize}",
-            categories=tables.keys is not None,
-        )
-
-    variant, program = build_variant(device, "predict_tables", "auto", made)
+    variant, program = build_variant_program(
+        device, "predict_tables", "auto", code=f"u{8 * tables.code.itemsize}",
+        index=f"u{8 * tables.index.itemsize}", categories=tables.keys is not None,
+    )  # fmt: skip
     return program, variant.params["rows"] * program.wg_size
 
 
@@ -164,7 +142,7 @@ def plan_tables(
     """
     if tables is None or n_rows < _FEW_ROWS:
         return None
-    arrays = (tables.borders, tables.split_columns, tables.leaves)
+    arrays = (tables.borders.borders, tables.split_columns, tables.leaves)
     if max(array.nbytes for array in arrays) > device.caps.max_alloc_bytes:
         return None
     return TableWalk(device, tables, n_rows, n_features, piece_bytes)
@@ -180,10 +158,8 @@ class TableWalk(EncodedWalk):
     ) -> None:
         sizes = tables.columns.size, n_features, n_rows, piece_bytes
         super().__init__(device, *build(device, tables), tables.code, *sizes)
-        self._of_columns, self._of_trees = (
-            {name: device.borrow(getattr(tables, name)) for name in names}
-            for names in (_OF_COLUMNS, _OF_TREES)
-        )
+        self._of_columns = tables.borders.on(device, tables.columns)
+        self._of_trees = {name: device.borrow(getattr(tables, name)) for name in _OF_TREES}
         if tables.keys is not None:
             self._of_columns["n_codes"] = device.borrow(tables.keys.n_codes)
             self._of_trees["sets"] = device.borrow(tables.keys.words)

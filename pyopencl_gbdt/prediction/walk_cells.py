@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.device import Device, DeviceArray, Variant, build_variant, staging
+from pyopencl_gbdt.device import Device, DeviceArray, build_variant_program, staging
 from pyopencl_gbdt.device.base import MOST_Y
 from pyopencl_gbdt.device.program import Program, rows_a_launch
 from pyopencl_gbdt.device.run_ahead import settled
@@ -168,12 +168,7 @@ class _Walk:
 
 def build(device: Device, *, categories: bool) -> tuple[Program, int]:
     """Return the program, and the rows of a work-group."""
-
-    def made(variant: Variant) -> Program:
-        rows, wg_size = variant.params["rows"], variant.params["wg_size"]
-        return device.build("walk_cells", wg_size=wg_size, rows=rows, categories=categories)
-
-    variant, program = build_variant(device, "walk_cells", "auto", made)
+    variant, program = build_variant_program(device, "walk_cells", "auto", categories=categories)
     return program, variant.params["rows"] * program.wg_size
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.device import Device, DeviceArray, Variant, build_variant
+from pyopencl_gbdt.device import Device, DeviceArray, Variant, build_variant_program
 from pyopencl_gbdt.device.program import Program
 from pyopencl_gbdt.prediction.contributions.device_rows import DeviceRows
 from pyopencl_gbdt.prediction.contributions.host_levels import TreeSums
@@ -112,14 +112,11 @@ def build(device: Device, factors: PathFactors, kind: Kind) -> tuple[Program, in
         even = max(2, factors.longest + factors.longest % 2)
         return even if even <= variant.params["levels"] else 0
 
-    def made(variant: Variant) -> Program:
-        return device.build(
-            "contributions", wg_size=variant.params["wg_size"], rows=variant.params["rows"],
-            points=factors.points.n_each, levels=levels(variant),
-            interactions=kind is Kind.PAIRS, categories=factors.trees.sets is not None,
-        )  # fmt: skip
-
-    variant, program = build_variant(device, "contributions", "auto", made)
+    variant, program = build_variant_program(
+        device, "contributions", "auto", derived=lambda variant: {"levels": levels(variant)},
+        points=factors.points.n_each, interactions=kind is Kind.PAIRS,
+        categories=factors.trees.sets is not None,
+    )  # fmt: skip
     return program, variant.params["rows"] * program.wg_size, levels(variant)
 
 
@@ -195,11 +192,10 @@ class PatternWalk(DeviceRows):
     """Rows look up what trees add to them, where all trees are tables."""
 
     def __init__(self, device: Device, factors: PathFactors, tables: PatternTables) -> None:
-        def made(variant: Variant) -> Program:
-            by_sets = factors.trees.sets is not None
-            return device.build("contribution_tables", **variant.params, categories=by_sets)
-
-        variant, program = build_variant(device, "contribution_tables", "auto", made)
+        by_sets = factors.trees.sets is not None
+        variant, program = build_variant_program(
+            device, "contribution_tables", "auto", categories=by_sets
+        )
         block = variant.params["rows"] * program.wg_size
         super().__init__(device, factors, program, block)
         self._tables = {
