@@ -3,7 +3,7 @@
 
    Each is a series in 1 / x (Stirling's, de Moivre's), whose terms after the written ones are below 1e-8
    for x >= 4. Smaller x are raised by 4 by the recurrences of the gamma function. The twin is
-   pyopencl_gbdt/numerics/portable_gamma.py. */
+   pyopencl_gbdt/numerics/portable_loss.py. */
 
 /* x (ln x - digamma(x)) for x in 2^-100 .. 2^100, from 1 down to 1/2; absolute error below 2e-6. */
 FN f32 digamma_rest(const f32 x) {

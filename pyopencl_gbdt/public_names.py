@@ -31,7 +31,7 @@ PUBLIC = {
     "plot_importance": "pyopencl_gbdt.model.importance_plot",
     "plot_metric": "pyopencl_gbdt.model.metric_plot",
     "plot_partial_dependence": "pyopencl_gbdt.explain.dependence_plot",
-    "plot_split_histogram": "pyopencl_gbdt.model.split_plot",
+    "plot_split_histogram": "pyopencl_gbdt.model.importance_plot",
     "plot_tree": "pyopencl_gbdt.model.tree_plot",
     "proximities": "pyopencl_gbdt.explain.proximity",
     "register_logger": "pyopencl_gbdt.logger",

@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.device import Device, DeviceArray, Launch, build_variant_program
-from pyopencl_gbdt.model.statistics import Priors
-from pyopencl_gbdt.numerics.shrunken_means import prior_sum
+from pyopencl_gbdt.model.statistics import Priors, prior_sum
 from pyopencl_gbdt.primitives.checks import run
 from pyopencl_gbdt.primitives.radix_sort import RadixSort
 from pyopencl_gbdt.primitives.scan import Scan

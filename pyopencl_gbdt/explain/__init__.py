@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from pyopencl_gbdt.explain.contributions import explain
 from pyopencl_gbdt.explain.dependence import partial_dependence
 from pyopencl_gbdt.explain.proximity import proximities
-from pyopencl_gbdt.explain.results import Explanation, PartialDependence
+from pyopencl_gbdt.explain.results import Explanation, PartialDependence, explain
 from pyopencl_gbdt.explain.selection import SelectedFeatures, select_features
 from pyopencl_gbdt.explain.shap_form import to_shap
 

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from pyopencl_gbdt.explain.analysis import some_rows
-from pyopencl_gbdt.explain.contributions import explain
-from pyopencl_gbdt.explain.results import Explanation, value_text
+from pyopencl_gbdt.explain.results import Explanation, explain, value_text
 from pyopencl_gbdt.explain.scores import LabelledRows
 
 #: Contributions that are shown; the others are added up.

@@ -15,7 +15,6 @@ from pyopencl_gbdt.public_names import at_first_use
 
 if TYPE_CHECKING:
     from pyopencl_gbdt.model.explain import dump_text, feature_importances
-    from pyopencl_gbdt.model.feature_map import FeatureMap
     from pyopencl_gbdt.model.formats.files import (
         from_xgboost_json,
         read_model,
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     )
     from pyopencl_gbdt.model.importance_plot import plot_importance, plot_importances
     from pyopencl_gbdt.model.metric_plot import plot_metric
+    from pyopencl_gbdt.model.node_labels import FeatureMap
     from pyopencl_gbdt.model.tree_plot import plot_tree
     from pyopencl_gbdt.model.xgboost_dump import dump_xgboost
 
@@ -38,7 +38,7 @@ __getattr__ = at_first_use(
         **dict.fromkeys(_FILES, "formats.files"),
         **dict.fromkeys(("plot_importance", "plot_importances"), "importance_plot"),
         **dict.fromkeys(("dump_text", "feature_importances"), "explain"),
-        "FeatureMap": "feature_map",
+        "FeatureMap": "node_labels",
         "dump_xgboost": "xgboost_dump",
         "plot_metric": "metric_plot",
         "plot_tree": "tree_plot",

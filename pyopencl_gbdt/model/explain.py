@@ -7,8 +7,7 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.model.ensemble import Ensemble, check_is_ensemble, each
-from pyopencl_gbdt.model.feature_map import FeatureMap
-from pyopencl_gbdt.model.node_labels import NodeLabels, listed, right_levels
+from pyopencl_gbdt.model.node_labels import FeatureMap, NodeLabels, listed, right_levels
 from pyopencl_gbdt.model.tree import CATEGORY_SPLIT, NO_NODE, Tree
 
 IMPORTANCE_KINDS = ("gain", "weight", "cover", "total_gain", "total_cover")

@@ -11,9 +11,8 @@ from pyopencl_gbdt.arguments import check_whole, whole_number
 from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.model.ensemble import Ensemble
-from pyopencl_gbdt.model.feature_map import FeatureMap
 from pyopencl_gbdt.model.leaf_kinds import LINEAR
-from pyopencl_gbdt.model.node_labels import NodeLabels, children, nine_digits
+from pyopencl_gbdt.model.node_labels import FeatureMap, NodeLabels, children, nine_digits
 from pyopencl_gbdt.model.tree import CATEGORY_SPLIT, NO_NODE, Tree
 
 if TYPE_CHECKING:

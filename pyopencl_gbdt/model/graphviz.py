@@ -8,8 +8,14 @@ from typing import Any
 
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.messages import show
-from pyopencl_gbdt.model.feature_map import FeatureMap
-from pyopencl_gbdt.model.node_labels import NodeLabels, children, leaf_text, listed, nine_digits
+from pyopencl_gbdt.model.node_labels import (
+    FeatureMap,
+    NodeLabels,
+    children,
+    leaf_text,
+    listed,
+    nine_digits,
+)
 from pyopencl_gbdt.model.pictures import check_tree_number, ensemble_of
 from pyopencl_gbdt.model.tree import CATEGORY_SPLIT, NO_NODE, Tree
 

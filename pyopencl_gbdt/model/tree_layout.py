@@ -18,8 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pyopencl_gbdt.model.ensemble import Ensemble
-from pyopencl_gbdt.model.feature_map import FeatureMap
-from pyopencl_gbdt.model.node_labels import NodeLabels, level_of
+from pyopencl_gbdt.model.node_labels import FeatureMap, NodeLabels, level_of
 from pyopencl_gbdt.model.pictures import shorten
 from pyopencl_gbdt.model.tree import CATEGORY_SPLIT, Tree
 

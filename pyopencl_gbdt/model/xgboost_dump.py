@@ -12,9 +12,15 @@ from pyopencl_gbdt.data.files.whole_file import write_whole
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.model.ensemble import Ensemble, check_is_ensemble
-from pyopencl_gbdt.model.feature_map import FeatureMap
 from pyopencl_gbdt.model.graphviz import dot_tree
-from pyopencl_gbdt.model.node_labels import NodeLabels, children, leaf_text, listed, nine_digits
+from pyopencl_gbdt.model.node_labels import (
+    FeatureMap,
+    NodeLabels,
+    children,
+    leaf_text,
+    listed,
+    nine_digits,
+)
 from pyopencl_gbdt.model.tree import CATEGORY_SPLIT, NO_NODE, Tree
 
 

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.numerics import portable_gamma, portable_loss, portable_math
+from pyopencl_gbdt.numerics import portable_loss, portable_math
 
 F32 = npt.NDArray[np.float32]
 
@@ -351,7 +351,7 @@ mills_ratio = _function("mills_ratio", portable_loss.mills_ratio)
 mills_rest = _function("mills_rest", portable_loss.mills_rest)
 mills_right = _function("mills_right", portable_loss.mills_right)
 minus_log1p = _function("minus_log1p", portable_loss.minus_log1p)
-digamma_rest = _function("digamma_rest", portable_gamma.digamma_rest)
-trigamma_rest = _function("trigamma_rest", portable_gamma.trigamma_rest)
-gamma_rest = _function("gamma_rest", portable_gamma.gamma_rest)
+digamma_rest = _function("digamma_rest", portable_loss.digamma_rest)
+trigamma_rest = _function("trigamma_rest", portable_loss.trigamma_rest)
+gamma_rest = _function("gamma_rest", portable_loss.gamma_rest)
 minus_log_decay = _function("minus_log_decay", portable_loss.minus_log_decay)

@@ -1,6 +1,6 @@
-"""Twin of ``portable_loss.h`` and ``portable_survival.h``: the same operations, in float32.
+"""Twin of ``portable_loss.h``, ``portable_survival.h`` and ``portable_gamma.h``, in float32.
 
-Every function takes and returns float32 arrays and works elementwise.
+Every function takes and returns float32 arrays, works elementwise and runs the same operations.
 """
 
 from __future__ import annotations
@@ -25,17 +25,10 @@ def minus_log1p(t: F) -> F:
     t = np.asarray(t, _f)
     s = t * reciprocal(_f(2.0) + t)
     z = s * s
-    q = np.full_like(z, _f(0.0588235296))
-    for coefficient in (
-        0.0666666701,
-        0.0769230798,
-        0.0909090936,
-        0.111111112,
-        0.142857149,
-        0.200000003,
-        0.333333343,
-    ):
-        q = q * z + _f(coefficient)
+    q = _horner(
+        z, 0.0588235296, 0.0666666701, 0.0769230798, 0.0909090936, 0.111111112, 0.142857149,
+        0.200000003, 0.333333343,
+    )  # fmt: skip
     near = s * (t - (z + z) * q)
     far = t - portable_log1p(t)
     return np.where((t < _f(-0.5)) | (t > _f(1.0)), far, near)
@@ -137,3 +130,54 @@ def _horner(x: F, *coefficients: float) -> F:
     for coefficient in coefficients[1:]:
         s = s * x + _f(coefficient)
     return s
+
+
+def digamma_rest(x: F) -> F:
+    """Return x (ln x - digamma(x)) for x in 2^-100 .. 2^100; absolute error below 2e-6."""
+    far, r = _raised(x)
+    series = (-4.16666688e-3, 3.96825399e-3, -8.33333377e-3, 0.0833333358)
+    rest = _series(r, series) + _f(0.5)
+    total = reciprocal(x + _f(1.0)) + reciprocal(x + _f(2.0))
+    total = total + reciprocal(x + _f(3.0))
+    logs = portable_log(far * reciprocal(x))
+    d = (total + rest * r) - logs
+    found: F = np.where(x < _f(4.0), _f(1.0) + x * d, rest)
+    return found
+
+
+def trigamma_rest(x: F) -> F:
+    """Return x (x trigamma(x) - 1) for x in 2^-100 .. 2^100; absolute error below 2e-6."""
+    _, r = _raised(x)
+    rest = _series(r, (-0.0333333351, 0.0238095243, -0.0333333351, 0.166666672)) + _f(0.5)
+    one, two, three = (x * reciprocal(x + _f(k)) for k in (1.0, 2.0, 3.0))
+    four = x * r
+    total = (one * one + two * two) + three * three
+    total = total + (four * four) * rest
+    found: F = np.where(x < _f(4.0), _f(1.0) + (total - four * _f(4.0)), rest)
+    return found
+
+
+def gamma_rest(x: F) -> F:
+    """Return ln gamma(x) - x ln x + x + ln(x) / 2 for x in 2^-100 .. 2^100.
+
+    The error is below 3e-6, relative for x below 1.
+    """
+    far, r = _raised(x)
+    series = (-5.95238118e-4, 7.93650805e-4, -2.77777785e-3, 0.0833333358)
+    rest = _series(r, series) + _f(0.918938518)
+    log_far, log_x = portable_log(far), portable_log(x)
+    small = np.where(x < _f(4.0), x, _f(4.0))
+    log_abc = portable_log(((small + _f(1.0)) * (small + _f(2.0))) * (small + _f(3.0)))
+    total = (rest - _f(4.0)) + (far - _f(0.5)) * log_far
+    found: F = np.where(x < _f(4.0), (total - log_abc) - (x + _f(0.5)) * log_x, rest)
+    return found
+
+
+def _raised(x: F) -> tuple[F, F]:
+    """Return x, or x + 4 if x is below 4, and its reciprocal."""
+    far = np.where(x < _f(4.0), x + _f(4.0), x)
+    return far, reciprocal(far)
+
+
+def _series(r: F, coefficients: tuple[float, ...]) -> F:
+    return _horner(r * r, *coefficients) * r

@@ -18,7 +18,7 @@ from pyopencl_gbdt.errors import RoundIndexError
 from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.model.best_round import BEST_ITERATION, BEST_SCORE, check_best_round
 from pyopencl_gbdt.model.ensemble import Ensemble
-from pyopencl_gbdt.model.feature_map import FeatureMap
+from pyopencl_gbdt.model.node_labels import FeatureMap
 from pyopencl_gbdt.public_names import public
 
 if TYPE_CHECKING:

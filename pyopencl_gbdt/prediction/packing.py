@@ -13,6 +13,7 @@ from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.tables import tables_of
 from pyopencl_gbdt.model.tree import CATEGORY_SPLIT, NO_NODE, Tree
 from pyopencl_gbdt.model.tree_arrays import join_linear
+from pyopencl_gbdt.prediction.borders import OF_SETS, SetKeys, set_keys
 from pyopencl_gbdt.prediction.code_trees import PackedCodeTrees, pack_codes
 from pyopencl_gbdt.prediction.host_walk import HostWalk
 from pyopencl_gbdt.prediction.kept import Kept
@@ -24,7 +25,6 @@ from pyopencl_gbdt.prediction.leaf_terms import (
     VectorTerms,
 )
 from pyopencl_gbdt.prediction.predict_tables import PackedTables, pack_tables
-from pyopencl_gbdt.prediction.set_keys import OF_SETS, SetKeys, set_keys
 
 I64 = npt.NDArray[np.int64]
 F32 = npt.NDArray[np.float32]

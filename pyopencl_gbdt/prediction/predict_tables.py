@@ -12,8 +12,14 @@ from pyopencl_gbdt.device import Device, build_variant_program
 from pyopencl_gbdt.device.program import Program
 from pyopencl_gbdt.model.tables import Table
 from pyopencl_gbdt.numerics.portable_math import ordered
-from pyopencl_gbdt.prediction.borders import Borders, EncodedWalk, borders_of
-from pyopencl_gbdt.prediction.set_keys import OF_SETS, SetKeys, set_keys
+from pyopencl_gbdt.prediction.borders import (
+    OF_SETS,
+    Borders,
+    EncodedWalk,
+    SetKeys,
+    borders_of,
+    set_keys,
+)
 from pyopencl_gbdt.primitives.packed_codes import code_dtype
 
 F32 = npt.NDArray[np.float32]

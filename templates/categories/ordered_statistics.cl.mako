@@ -54,7 +54,7 @@ KERNEL(${wg_size}) mark(
     }
 }
 
-/* (sum + prior) / (count + weight), as numerics/shrunken_means.py; the prior times its weight. */
+/* (sum + prior) / (count + weight), as model/statistics.py; the prior times its weight. */
 FN f32 shrunken_mean(const u32 sum, const u32 count, const f32 prior, const u32 weight) {
     const df total = df_add(df_from_i64((i64)sum), df_make(prior, 0.0f));
     return df_div(total, df_from_i64((i64)count + weight)).hi;

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt.categories.ordered_statistics import OrderedStatistics, WalkedOrders
+from pyopencl_gbdt.model.statistics import shrunken_mean
 from pyopencl_gbdt.numerics.random_numbers import drawn_order
-from pyopencl_gbdt.numerics.shrunken_means import shrunken_mean
 from pyopencl_gbdt.pages.levels import CUTS, N_BINS
 from tests.compare import assert_same_bits
 from tests.reference.ordered_statistics import ordered_statistics

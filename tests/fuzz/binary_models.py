@@ -14,8 +14,8 @@ import numpy as np
 from pyopencl_gbdt.model import Ensemble, from_xgboost_json
 from pyopencl_gbdt.model.formats.own_binary import OwnBinary
 from pyopencl_gbdt.model.formats.own_json import OwnJson
+from pyopencl_gbdt.model.formats.registry import XGBoostUbjson
 from pyopencl_gbdt.model.formats.ubjson import NUMBERS, parse_ubjson, render_ubjson
-from pyopencl_gbdt.model.formats.xgboost_json import XGBoostUbjson
 from tests.fuzz import category_models, models
 from tests.fuzz.formats import Format
 from tests.fuzz.mutations import mutate

@@ -6,7 +6,7 @@ import pytest
 import sklearn
 
 from pyopencl_gbdt import Dataset, GBDTClassifier, GBDTRegressor, Model, train
-from pyopencl_gbdt.model.summary import summarize
+from pyopencl_gbdt.prediction.description import summarize
 from tests.conftest import TEST_DEVICE
 from tests.html_pages import browser, check_page, opened
 from tests.model.samples import make_ensemble

@@ -7,7 +7,7 @@ import pytest
 
 from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.model import to_xgboost_json
-from pyopencl_gbdt.model.feature_map import FeatureMap
+from pyopencl_gbdt.model.node_labels import FeatureMap
 from pyopencl_gbdt.model.xgboost_dump import dump_xgboost
 from tests.model.samples import loaded, make_ensemble
 

@@ -14,7 +14,7 @@ from pyopencl_gbdt.metrics import get_metric
 from pyopencl_gbdt.metrics.distributions import crps, nll, row_loss_by_name
 from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.model.formats.xgboost_reader import OBJECTIVE_KEY
-from pyopencl_gbdt.numerics.portable_gamma import digamma_rest, gamma_rest, trigamma_rest
+from pyopencl_gbdt.numerics.portable_loss import digamma_rest, gamma_rest, trigamma_rest
 from pyopencl_gbdt.numerics.quantile_functions import gamma_quantile, negative_binomial_quantile
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.model.statistics import Priors
-from pyopencl_gbdt.numerics.shrunken_means import shrunken_mean
+from pyopencl_gbdt.model.statistics import Priors, shrunken_mean
 
 F32 = npt.NDArray[np.float32]
 U8 = npt.NDArray[np.uint8]

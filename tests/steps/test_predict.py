@@ -8,8 +8,8 @@ import pytest
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.sets import joined
 from pyopencl_gbdt.model.tree import NO_NODE, Tree
+from pyopencl_gbdt.prediction import borders, packing, predict
 from pyopencl_gbdt.prediction import margins as prediction
-from pyopencl_gbdt.prediction import packing, predict, set_keys
 from tests.compare import assert_same_bits
 from tests.reference import predict as twin
 
@@ -116,7 +116,7 @@ def test_sets_of_codes(device, variant, force, rng, n):
 
 def test_sets_that_would_take_too_much_memory(device, variant, force, rng, monkeypatch):
     force(variant)
-    monkeypatch.setattr(set_keys, "MOST_WORDS", 5)
+    monkeypatch.setattr(borders, "MOST_WORDS", 5)
     tree = with_sets(rng, random_tree(rng, 2, 9, SPECIAL), [1])
     assert packing.pack(model_of([tree], 2)).set_keys is None
     check(device, model_of([tree], 2), codes_of(rng, 50, 2, 40))

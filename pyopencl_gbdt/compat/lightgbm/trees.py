@@ -13,7 +13,7 @@ from pyopencl_gbdt.compat.lightgbm.errors import LightGBMError
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.ensemble import each
 from pyopencl_gbdt.model.formats.lightgbm_text import LevelNumbers, row_counts
-from pyopencl_gbdt.model.formats.thresholds import last_below
+from pyopencl_gbdt.model.formats.loose_nodes import last_below
 from pyopencl_gbdt.model.tree import CATEGORY_SPLIT, Tree
 
 F64 = npt.NDArray[np.float64]

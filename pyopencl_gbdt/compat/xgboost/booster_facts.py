@@ -16,8 +16,8 @@ from pyopencl_gbdt.errors import DataError, MissingFileError, ParameterError
 from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.best_round import BEST_ITERATION, BEST_SCORE
-from pyopencl_gbdt.model.feature_map import INDICATOR, INTEGER, FeatureMap
 from pyopencl_gbdt.model.frames import histogram_table
+from pyopencl_gbdt.model.node_labels import INDICATOR, INTEGER, FeatureMap
 from pyopencl_gbdt.prediction.model import Model
 
 Path = str | os.PathLike[str]

@@ -15,7 +15,7 @@ from pyopencl_gbdt.errors import DataError, ModelFormatError, ParameterError
 from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.ensemble import each
-from pyopencl_gbdt.model.feature_map import FeatureMap
+from pyopencl_gbdt.model.node_labels import FeatureMap
 from pyopencl_gbdt.prediction.model import Model
 
 F32 = npt.NDArray[np.float32]

@@ -9,8 +9,8 @@ from pyopencl_gbdt.compat.xgboost.booster import Booster
 from pyopencl_gbdt.compat.xgboost.keyword_arguments import named_arguments
 from pyopencl_gbdt.errors import DataTypeError, ParameterError
 from pyopencl_gbdt.messages import show
-from pyopencl_gbdt.model.feature_map import FeatureMap
 from pyopencl_gbdt.model.graphviz import Dot
+from pyopencl_gbdt.model.node_labels import FeatureMap
 from pyopencl_gbdt.prediction.model import Model
 
 Path = str | os.PathLike[str]

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from pyopencl_gbdt.model.ensemble import Ensemble, each
 from pyopencl_gbdt.model.formats.base import CLASSES, OneOutputTrees, first_key
 from pyopencl_gbdt.model.formats.catboost_reader import LOSSES, read_catboost
-from pyopencl_gbdt.model.formats.thresholds import last_below
+from pyopencl_gbdt.model.formats.loose_nodes import last_below
 from pyopencl_gbdt.model.formats.used_rounds import (
     link_of,
     of_used_rounds,

@@ -13,8 +13,7 @@ from pyopencl_gbdt.errors import ModelFormatError
 from pyopencl_gbdt.model.ensemble import Ensemble
 from pyopencl_gbdt.model.formats.base import CLASSES
 from pyopencl_gbdt.model.formats.json_cursor import Cursor
-from pyopencl_gbdt.model.formats.loose_nodes import tree_of
-from pyopencl_gbdt.model.formats.thresholds import first_above
+from pyopencl_gbdt.model.formats.loose_nodes import first_above, tree_of
 from pyopencl_gbdt.model.formats.used_rounds import (
     base_of,
     link_of,

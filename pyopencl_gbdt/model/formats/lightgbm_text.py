@@ -22,7 +22,7 @@ from pyopencl_gbdt.model.formats.lightgbm_reader import (
     OBJECTIVES,
     read_lightgbm,
 )
-from pyopencl_gbdt.model.formats.thresholds import last_below
+from pyopencl_gbdt.model.formats.loose_nodes import last_below
 from pyopencl_gbdt.model.formats.used_rounds import (
     link_of,
     of_used_rounds,

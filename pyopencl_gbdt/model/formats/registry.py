@@ -9,15 +9,18 @@ from typing import NoReturn
 from pyopencl_gbdt.errors import ModelFormatError, ParameterError
 from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.model.ensemble import Ensemble
-from pyopencl_gbdt.model.formats.base import HEAD_SIZE, Format
+from pyopencl_gbdt.model.formats.base import HEAD_SIZE, Format, first_key
 from pyopencl_gbdt.model.formats.catboost_json import CatBoostJson
+from pyopencl_gbdt.model.formats.json_cursor import Cursor
 from pyopencl_gbdt.model.formats.lightgbm_text import LightGBMText
 from pyopencl_gbdt.model.formats.onnx_trees import Onnx
 from pyopencl_gbdt.model.formats.own_binary import OwnBinary
-from pyopencl_gbdt.model.formats.own_json import OwnJson
+from pyopencl_gbdt.model.formats.own_json import OwnJson, is_own, read_own
 from pyopencl_gbdt.model.formats.program_c import ProgramC
 from pyopencl_gbdt.model.formats.program_python import ProgramPython
-from pyopencl_gbdt.model.formats.xgboost_json import XGBoostJson, XGBoostUbjson
+from pyopencl_gbdt.model.formats.ubjson import parse_ubjson, render_ubjson
+from pyopencl_gbdt.model.formats.xgboost_reader import parse, read_document
+from pyopencl_gbdt.model.formats.xgboost_writer import lacks, to_xgboost_json, xgboost_document
 
 #: Other formats by the endings of names; a model under such a name would mislead its reader.
 FOREIGN_ENDINGS = {
@@ -59,6 +62,48 @@ _BEGINNINGS = (
 #: Bytes of the head of old binary files before XGBoost 1.3, whose last 27 integers are 0. It begins
 #: with the base score and the number of features.
 _OLD_HEAD = 136
+
+
+class XGBoostJson:
+    """XGBoost's JSON; ``.model`` is what XGBoost's command line calls its files."""
+
+    name = "XGBoost's JSON"
+    suffixes = (".json", ".model")
+    reads = writes = True
+
+    def sniff(self, head: bytes) -> bool:
+        return first_key(head) in ("learner", "version")
+
+    def lacks(self, model: Ensemble) -> str:
+        return lacks(model)
+
+    def read(self, data: bytes, source: str) -> Ensemble:
+        document = Cursor(parse(data, source), "", source)
+        # members may come in another order, so that `sniff` does not know our own format
+        return read_own(document, data) if is_own(document) else read_document(document)
+
+    def write(self, model: Ensemble) -> bytes:
+        return to_xgboost_json(model).encode("utf-8")
+
+
+class XGBoostUbjson:
+    """XGBoost's JSON in binary; XGBoost itself writes it from version 1.6 on."""
+
+    name = "XGBoost's UBJSON"
+    suffixes = (".ubj", ".ubjson")
+    reads = writes = True
+
+    def sniff(self, head: bytes) -> bool:
+        return head[:1] == b"{" and head[1:2] in (b"L", b"l", b"I", b"U", b"i", b"#", b"$")
+
+    def lacks(self, model: Ensemble) -> str:
+        return lacks(model)
+
+    def read(self, data: bytes, source: str) -> Ensemble:
+        return read_document(Cursor(parse_ubjson(data, source), "", source))
+
+    def write(self, model: Ensemble) -> bytes:
+        return render_ubjson(xgboost_document(model))
 
 
 def check_beginning(data: bytes, source: str, expected: str) -> None:
