@@ -138,17 +138,18 @@ class MemoryPlan:
             With the bytes needed, the bytes available and ``advice``, which says what to lower.
         """
         caps = device.caps
-        largest = max(self.arrays, key=self.bytes_of)
+        sizes = {name: self.bytes_of(name) for name in self.arrays}
+        total, largest = sum(sizes.values()), max(sizes, key=sizes.__getitem__)
         there = caps.global_bytes - device.allocated_bytes
-        if self.total_bytes > there:
+        if total > there:
             raise MemoryPlanError(
-                f"training needs {self.total_bytes} bytes on {caps.label}, which has {there} left "
+                f"training needs {total} bytes on {caps.label}, which has {there} left "
                 f"of {caps.global_bytes}; the largest part is {largest!r} with "
-                f"{self.bytes_of(largest)} bytes; {advice}"
+                f"{sizes[largest]} bytes; {advice}"
             )
-        if self.bytes_of(largest) > caps.max_alloc_bytes:
+        if sizes[largest] > caps.max_alloc_bytes:
             raise MemoryPlanError(
-                f"training needs {self.bytes_of(largest)} bytes in one piece for {largest!r} on "
+                f"training needs {sizes[largest]} bytes in one piece for {largest!r} on "
                 f"{caps.label}, which allocates {caps.max_alloc_bytes} at most; {advice}"
             )
 

@@ -90,26 +90,21 @@ class _Step:
     @classmethod
     def moved(cls, one: BoundKernel, n_fits: int, steps: Steps) -> _Step | None:
         """Return the launches of all fits by the first one's; None if an array lies elsewhere."""
-        words: list[int] = []
-        moves: list[int] = []
-        wholes: list[int | None] = []
+        moved: list[tuple[int, int]] = []  # a word of the first fit, and its step to the next one
+        keys: list[tuple[int | None]] = []
         for arg in one.args:
             if not isinstance(arg, DeviceArray):
-                words.append(_word(arg))
-                moves.append(0)
-                wholes.append(None)
+                moved.append((_word(arg), 0))
+                keys.append((None,))
                 continue
             whole, begin = arg.place
             known = steps.get(id(whole))
             if known is None:
                 return None
-            words.append(begin)
-            moves.append(known[1])
-            wholes.append(id(whole))
-        every = np.array(words, np.uint64) + np.outer(np.arange(n_fits), moves).astype(np.uint64)
-        keys = [(whole,) for whole in wholes]
-        own = every.ravel().tolist()
-        return cls([one], n_fits, _first_ones(keys), [True] * len(keys), own)
+            moved.append((begin, known[1]))
+            keys.append((id(whole),))
+        words = [word + fit * step for fit in range(n_fits) for word, step in moved]
+        return cls([one], n_fits, _first_ones(keys), [True] * len(keys), words)
 
     @property
     def program(self) -> Program:

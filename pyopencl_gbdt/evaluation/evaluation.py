@@ -90,8 +90,9 @@ def n_classes_of(objective: Objective) -> int:
 
 def by_kind(metrics: Mapping[str, Metric]) -> Iterator[tuple[MetricKind, dict[str, Metric]]]:
     """Yield every kind of which there are metrics, and these."""
+    kinds = {name: kind_of(metric) for name, metric in metrics.items()}
     for kind in KINDS:
-        own = {name: metric for name, metric in metrics.items() if kind_of(metric) is kind}
+        own = {name: metric for name, metric in metrics.items() if kinds[name] is kind}
         if own:
             yield kind, own
 

@@ -62,8 +62,9 @@ class Cuts:
 
     def widened(self, most: int) -> Cuts:
         """Return a copy with room for so many bins of a feature, or more."""
-        room = (0, 0), (0, max(0, most - self.below.shape[1]))
-        below, above = np.pad(self.below, room), np.pad(self.above, room)
+        n, width = self.below.shape
+        below, above = np.zeros((2, n, max(most, width)), np.float32)
+        below[:, :width], above[:, :width] = self.below, self.above
         return Cuts(below, above, self.n_bins.copy(), self.missing.copy(), self.fullest.copy())
 
     def put(self, feature: int, below: F32, above: F32, fullest: int) -> None:

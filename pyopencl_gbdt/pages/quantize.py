@@ -137,7 +137,7 @@ class Quantizer:
         codes = planned_codes(device, values, max_bin, rule)
         self.n_pages, self.most_bins = n_pages, max(codes, most_levels)
         self.n_rows, self.n_features = int(values.shape[0]), int(values.shape[1])
-        self.weighted = weight is not None
+        self.weighted, self._waits = weight is not None, True  # the values may change afterwards
         self.cut = np.arange(self.n_features, dtype=np.uint32) if cut is None else cut
         sizes = self.n_rows, self.n_features, self.most_bins
         ways: dict[str, Any] = {
@@ -237,6 +237,7 @@ class Quantizer:
             )
         if (found_together := cut_together(self)) is not None:
             cuts, self.source = found_together
+            self._waits = self.device.borrows  # else the values on the device are nobody's else
             return cuts
         device, n, block = self.device, self.n_rows, self.plan.block
         keys = device.empty((block, n), VALUE, "sorted values")
@@ -340,7 +341,8 @@ class Quantizer:
                 self.encode_piece(page, start, rows, piece, tables)
         for page in pages:
             self.transpose(page)
-        device.finish()
+        if self._waits:
+            device.finish()
         return pages
 
     def encode_joined(self, layout: Layout, joiner: Joiner) -> Page:

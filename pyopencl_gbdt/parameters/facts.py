@@ -243,6 +243,15 @@ class FitFacts:
         """Return these facts with more known of the pages; names are those of ``PageFacts``."""
         return replace(self, pages=replace(self.pages, **known))
 
+    def are_part_of(self, other: FitFacts | None) -> bool:
+        """Whether other facts tell the same of at least as many rows, so that both are refused.
+
+        A row of ``REFUSED`` that looks at rows refuses too many of them.
+        """
+        if other is None or self.n_rows > other.n_rows:
+            return False
+        return self == replace(other, n_rows=self.n_rows)
+
     @property
     def before(self) -> ModelFacts:
         """``model`` of a training that continues one."""

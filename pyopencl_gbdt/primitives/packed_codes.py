@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.device import Device, DeviceArray
-from pyopencl_gbdt.device.paper import PaperDevice
 from pyopencl_gbdt.device.room import lasting
 from pyopencl_gbdt.dtypes import BLOCK_BYTES, c_type
 
@@ -282,14 +281,20 @@ def empty_codes(
     Without ``columns``, ``by_feature`` is empty.
     """
     order = BlockOrder.of(n_features, dtype, coalesced=device.caps.coalesces_reads)
-    codes = lasting(device, order.shape(n_rows), dtype, "codes")
-    shape = n_features, n_rows if columns else 0
-    by_feature = lasting(device, shape, dtype, "codes by feature")
-    return PackedCodes(codes, by_feature, order)
+    shape, by_feature = _shapes(order, n_rows, columns=columns)
+    codes = lasting(device, shape, dtype, "codes")
+    return PackedCodes(codes, lasting(device, by_feature, dtype, "codes by feature"), order)
 
 
 def bytes_of_codes(device: Device, n_rows: int, n_features: int, max_bin: int) -> int:
     """Return the bytes of codes: ``max_bin`` of every feature, or fewer where rows are few."""
-    paper = PaperDevice.like(device, has_limits=False)
-    empty_codes(paper, n_rows, n_features, code_dtype(min(max_bin, n_rows)))
-    return paper.asked_bytes
+    dtype = code_dtype(min(max_bin, n_rows))
+    order = BlockOrder.of(n_features, dtype, coalesced=device.caps.coalesces_reads)
+    return sum(map(math.prod, _shapes(order, n_rows, columns=True))) * dtype.itemsize
+
+
+def _shapes(
+    order: BlockOrder, n_rows: int, *, columns: bool
+) -> tuple[tuple[int, int, int], tuple[int, int]]:
+    """Return the shapes of codes by row and by feature; see ``empty_codes`` for ``columns``."""
+    return order.shape(n_rows), (order.n_features, n_rows if columns else 0)

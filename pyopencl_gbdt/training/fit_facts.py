@@ -280,6 +280,8 @@ class Task:
         they are among ``evals``.
     asked : Parameters or None
         The parameters as they were given, which do not depend on the data.
+    facts : FitFacts or None
+        What was found not to be refused.
     """
 
     params: Parameters
@@ -295,6 +297,7 @@ class Task:
     whole: Dataset | None = None
     first_round: int | None = None
     asked: Parameters | None = None
+    facts: FitFacts | None = None
 
     @property
     def trained_params(self) -> Parameters:

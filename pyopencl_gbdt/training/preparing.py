@@ -195,7 +195,7 @@ def prepare(
     profile : bool, default False
         Whether kernels are to be measured.
     like : Task or None
-        A task of the same ``params``, which are not read again.
+        A task of the same ``params``, which are not read again; nor is refused again what was not.
 
     Raises
     ------
@@ -226,7 +226,7 @@ def prepare(
     facts = fit_facts(
         p, objective, data, limits, evals=evals, before=ensemble, in_hosts=is_part, profile=profile
     )
-    refuse(facts, REFUSED)
+    _refuse(facts, like)
     _warn(asked_page, p, facts, data)
     n_outputs = facts.n_outputs
     _check_outputs(n_outputs, objective, data)
@@ -262,7 +262,15 @@ def prepare(
         for rows, _ in evals:
             check_ranked(metrics, rows)
     by_codes = is_part or data.batches is not None or facts.has_vectors
-    return Task(p, objective, data, evals, metrics, start, by_codes=by_codes, asked=asked)
+    return Task(
+        p, objective, data, evals, metrics, start, by_codes=by_codes, asked=asked, facts=facts
+    )
+
+
+def _refuse(facts: FitFacts, like: Task | None) -> None:
+    """Raise the error of the row that refuses a training, unless none refuses a task like it."""
+    if like is None or not facts.are_part_of(like.facts):
+        refuse(facts, REFUSED)
 
 
 def _warn(asked_page: str, p: Parameters, facts: FitFacts, data: Dataset) -> None:

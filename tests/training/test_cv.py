@@ -16,6 +16,7 @@ from pyopencl_gbdt.callbacks import (
 )
 from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.training import preparing
 from pyopencl_gbdt.training.cross_validation import _add_rounds
 from pyopencl_gbdt.training.folds import make_folds
 from tests.conftest import TEST_DEVICE
@@ -286,3 +287,15 @@ def test_means_of_all_rounds_have_the_bits_of_each():
         _add_rounds(log, fits, some)
     wanted = [(float(one.mean()), float(one.std())) for one in np.ascontiguousarray(own.T)]
     np.testing.assert_array_equal(np.array(log["test"]["rmse"]), np.array(wanted))
+
+
+def test_what_is_not_refused_for_all_rows_is_not_refused_for_folds(monkeypatch):
+    """Folds have the parameters of all rows, and fewer rows; those of ``fpreproc`` may differ."""
+    seen = []
+    monkeypatch.setattr(preparing, "refuse", lambda facts, rows: seen.append(facts.n_rows))
+    cv(PARAMS, Dataset(X, Y), 1, nfold=2, as_pandas=False)
+    assert seen == [240]
+    cv(PARAMS, Dataset(X, Y), 1, folds=[(np.r_[:240, :9], [0])], as_pandas=False)
+    assert seen[1:] == [240, 249]
+    cv(PARAMS, Dataset(X, Y), 1, nfold=2, as_pandas=False, fpreproc=lambda *given: given)
+    assert seen[3:] == [240, 120, 120]
