@@ -18,7 +18,6 @@ COMMANDS = {
     "devices-jobs": "bench.devices_jobs",
     "devices-sums": "bench.devices_sums",
     "external": "bench.external",
-    "large": "bench.large",
     "losses": "bench.losses",
     "metrics": "bench.metrics",
     "ordered": "bench.ordered",

@@ -49,7 +49,7 @@ class Ours(System):
 
     def setup(self, values: Any, label: F32) -> None:
         self.opened = open_device(self.settings.device)
-        self.data = Dataset(values, label)
+        self.data = Dataset(values, label, group=self.shape.queries(len(label)))
         self._begin()
 
     def relabel(self, values: F32, label: F32) -> None:

@@ -6,8 +6,9 @@ shapes of `comparison.shapes`, sparse matrices, and exact search.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -56,6 +57,10 @@ class Line(Shape):
         Mean number of entries in a row of a sparse matrix; 0: rows are dense.
     power : float
         Column ``n_features * u**power`` for a uniform u: how uneven the columns of sparse rows are.
+    params : dict
+        Further parameters by XGBoost's names; such lines are ours and XGBoost's.
+    ours_alone : bool
+        Whether XGBoost lacks them.
     """
 
     where: str = "named"
@@ -67,6 +72,16 @@ class Line(Shape):
     tree_method: str = ""
     per_row: int = 0
     power: float = 1.0
+    params: Mapping[str, Any] = field(default_factory=dict)
+    ours_alone: bool = False
+
+    def queries(self, n_rows: int) -> npt.NDArray[np.int64] | None:
+        """Return the rows of each query where the objective ranks: 5 to 43."""
+        if not self.objective.startswith("rank:"):
+            return None
+        sizes = np.random.default_rng(n_rows).integers(5, 44, n_rows // 5 + 1)
+        ends = np.minimum(np.cumsum(sizes), n_rows)
+        return np.diff(np.unique(ends), prepend=0)
 
     def expected_bytes(self, n_rows: int | None = None) -> int:
         """Return the bytes of values and labels on the host: an index and a value an entry."""
@@ -184,6 +199,17 @@ def _few(name: str, n_rows: int, n_features: int, depth: int, drawn: float, roun
     )  # fmt: skip
 
 
+def _task(name: str, title: str, params: Mapping[str, Any], **more: Any) -> Line:
+    own = {"objective": "reg:squarederror", "n_rounds": 40, **more}
+    return Line(name, title, 1_000_000, 28, params=params, **own)
+
+
+_FOREST = {
+    "num_parallel_tree": 100, "learning_rate": 1.0, "subsample": 0.8, "colsample_bynode": 0.8,
+    "reg_lambda": 1e-5,
+}  # fmt: skip
+
+
 def _of_shape(shape: Shape) -> Line:
     trained = shape.n_rounds if "predict" in shape.name else 0
     return Line(**vars(shape), trained=trained)
@@ -220,6 +246,16 @@ LINES = (
     Line("exact-d6", "dense, exact, depth 6", 1_000_000, 28, n_rounds=30, tree_method="exact"),
     Line("exact-d8", "dense, exact, depth 8", 1_000_000, 28, max_depth=8, n_rounds=30,
          tree_method="exact"),
+    Line("ranks", "queries of 5 to 43 rows", 473_000, 700, "rank:ndcg", n_rounds=30,
+         recipe="grades", params={"learning_rate": 0.1}),
+    _task("forest", "forests of 100 trees", _FOREST, max_depth=8, n_rounds=3),
+    _task("plain", "regression", {"max_depth": 6}),
+    _task("gradient_based", "half of the rows by gradient",
+          {"subsample": 0.5, "sampling_method": "gradient_based"}),
+    _task("goss", "GOSS", {"sampling_method": "goss"}, ours_alone=True),
+    _task("columns", "half of the columns a node", {"colsample_bynode": 0.5}),
+    _task("monotone", "monotone constraints", {"monotone_constraints": "(1,1,1,-1)"}),
+    _task("absolute", "absolute errors", {}, objective="reg:absoluteerror"),
     *(_of_shape(shape) for shape in SHAPES.values() if not shape.way),
 )  # fmt: skip
 

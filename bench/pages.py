@@ -5,7 +5,8 @@ parameters. They take turns (`bench.turns`): each system has a process of its ow
 a new model, and a turn of one system stands beside the turns of the others. The page shows medians
 and quartiles, how many times as fast ours is than the fastest peer, and what bounds ours. Without
 ``--only``, the lines of the page are measured; it names others, too: shapes of
-`comparison.shapes`, sparse matrices (``classes``, ``wide``) and exact search (``exact-d6``).
+`comparison.shapes`, sparse matrices (``classes``, ``wide``), exact search (``exact-d6``), and other
+tasks beside XGBoost alone (``ranks``, ``forest``, ``columns``).
 
 On the machine that measures, ``--json`` keeps the results; a run that is cut short keeps the lines
 it has. On the machine that draws, the files of several
@@ -39,7 +40,7 @@ from bench.compiled import COMPILED
 from bench.host import free_bytes, n_cpus, report_head
 from bench.ours import facts
 from bench.page_lines import LINES, Line, quick, sized
-from bench.peers import EXACT, ON_CPUS_ALONE, PEERS, SPARSE, choose_peers
+from bench.peers import ALONE, COMMON, ON_CPUS_ALONE, PEERS, SPARSE, choose_peers
 from bench.turns import Player, Record, in_turns
 from pyopencl_gbdt.device.timing import Times
 from pyopencl_gbdt.errors import GBDTError
@@ -179,10 +180,10 @@ def _has(player: Player, line: Line) -> bool:
     """
     if player.name in COMPILED and not line.trained:
         return False
-    if player.name != "ours" and (
-        (line.per_row and player.name not in SPARSE)
-        or (line.tree_method == "exact" and player.name not in EXACT)
-    ):
+    few = SPARSE if line.per_row else None
+    if line.tree_method == "exact" or line.params or line.objective not in COMMON:
+        few = ALONE
+    if player.name != "ours" and (line.ours_alone or (few is not None and player.name not in few)):
         return False
     if player.device != "cuda":
         return True

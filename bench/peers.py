@@ -64,7 +64,8 @@ class XGBoost(System):
     def setup(self, values: F32, label: F32) -> None:
         kind = self.library.DMatrix if self.exact else self.library.QuantileDMatrix
         own = {} if self.exact else {"max_bin": self.shape.max_bin}
-        self.data = kind(self.given(values), label, nthread=self.settings.n_threads, **own)
+        own |= {"nthread": self.settings.n_threads, "group": self.shape.queries(len(label))}
+        self.data = kind(self.given(values), label, **own)
         self._begin()
 
     def relabel(self, values: F32, label: F32) -> None:
@@ -307,8 +308,10 @@ PEERS: dict[str, tuple[type[System], tuple[str, ...]]] = {
 }
 #: Peers that take part where they are named.
 NAMED_ALONE = frozenset({"xgboost-cupy", "sklearn"})
-#: Peers that take sparse matrices, and those that search exactly.
-SPARSE, EXACT = frozenset({"xgboost", "lightgbm"}), frozenset({"xgboost"})
+#: Peers that take sparse matrices; those that take exact search, and lines with parameters.
+SPARSE, ALONE = frozenset({"xgboost", "lightgbm"}), frozenset({"xgboost", "xgboost-cupy"})
+#: Losses that all peers are given.
+COMMON = ("binary:logistic", "reg:squarederror", "multi:softprob")
 #: Peers that run on NVIDIA's cards alone, and those that run on processors alone.
 ON_CUDA_ALONE = frozenset({"xgboost-cupy", "falcata", "falcata-stochastic"})
 ON_CPUS_ALONE = frozenset({"lightgbm", "sklearn", "hessboost"})

@@ -37,7 +37,7 @@ def params_of(line: Line) -> dict[str, Any]:
         found["num_class"] = line.n_classes
     if line.drawn < 1:
         found["colsample_bytree"] = line.drawn
-    return found
+    return {**found, **line.params}
 
 
 class System(ABC):

@@ -31,7 +31,7 @@ from bench.page_lines import F32, Line
 from bench.peers import PEERS
 from bench.system import Settings, System
 from pyopencl_gbdt.device.timing import Stopwatch, clock, middle
-from pyopencl_gbdt.metrics import auc, logloss, mlogloss, rmse
+from pyopencl_gbdt.metrics import auc, logloss, mae, mlogloss, ndcg, rmse
 
 Record = dict[str, Any]
 Data = tuple[tuple[F32, F32], tuple[F32, F32]]
@@ -155,6 +155,10 @@ def judged(line: Line, predicted: F32, label: F32) -> dict[str, float]:
         return {"auc": auc(label, prediction), "logloss": logloss(label, prediction)}
     if line.objective == "multi:softprob":
         return {"mlogloss": mlogloss(label, prediction.T)}
+    if line.objective == "reg:absoluteerror":
+        return {"mae": mae(label, prediction)}
+    if (sizes := line.queries(len(label))) is not None:
+        return {"ndcg@10": ndcg(label, prediction, None, np.cumsum([0, *sizes]), top=10)}
     return {"rmse": rmse(label, prediction)}
 
 

@@ -1,6 +1,7 @@
-"""Sparse lines of ``bench pages``: their rows, and the systems that train them."""
+"""Sparse lines and other tasks of ``bench pages``: their rows, and the systems that train them."""
 
 from dataclasses import replace
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -72,5 +73,30 @@ def test_sizes_and_who_takes_part():
     assert sized(EVERY["exact-d8"], 0.5).n_rows == 500_000
     peers = ("ours", "xgboost", "lightgbm", "catboost")
     takes = {name: [peer for peer in peers if _has(Player(peer, "cpu", 1), EVERY[name])]
-             for name in ("classes", "exact-d6", "higgs")}  # fmt: skip
-    assert takes == {"classes": list(peers[:3]), "exact-d6": list(peers[:2]), "higgs": list(peers)}
+             for name in ("classes", "exact-d6", "columns", "goss", "higgs")}  # fmt: skip
+    own = {"classes": 3, "exact-d6": 2, "columns": 2, "goss": 1, "higgs": 4}
+    assert takes == {name: list(peers[:n]) for name, n in own.items()}
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", ["ranks", "monotone", "goss", "absolute"])
+def test_other_tasks_beside_xgboost(name):
+    line, quality = quick(EVERY[name]), {}
+    data = line.make(0), line.make(0, 500, held_out=True)
+    for player in (Player("ours", TEST_DEVICE, 1), Player("xgboost", "cpu", 1)):
+        if player.name != "ours" and (line.ours_alone or not find_spec("xgboost")):
+            continue
+        work = Work(player, line, data)
+        work.begin()
+        work.predict(0)
+        work.player = Player("a peer", player.device, 1)
+        ((metric, quality[player.name]),) = work.finish()["quality"].items()
+    assert metric == {"ranks": "ndcg@10", "absolute": "mae"}.get(name, "rmse")
+    assert quality == pytest.approx(dict.fromkeys(quality, quality["ours"]), rel=0.05)
+
+
+def test_queries_have_5_to_43_rows():
+    sizes = EVERY["ranks"].queries(2000)
+    assert sizes.sum() == 2000
+    assert set(sizes[:-1]) <= set(range(5, 44))
+    assert EVERY["plain"].queries(2000) is None
