@@ -20,7 +20,6 @@ A billion rows with 16 GB of device memory, of which the driver takes some::
 
 from __future__ import annotations
 
-import argparse
 import json
 import tempfile
 from collections.abc import Iterator
@@ -33,7 +32,7 @@ import numpy as np
 
 from bench.children import in_child
 from bench.gpu_memory import GpuMemory
-from bench.host import describe_host
+from bench.host import describe_host, parser_of
 from bench.page_lines import F32
 from pyopencl_gbdt.device.timing import Stopwatch
 
@@ -48,7 +47,7 @@ _LIMIT = 1800.0
 
 
 def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python -m bench batches", description=__doc__)
+    parser = parser_of("batches", __doc__)
     parser.add_argument("--rows", type=float, default=1e6)
     parser.add_argument("--columns", type=int, default=28)
     parser.add_argument("--rounds", type=int, default=5)

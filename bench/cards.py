@@ -6,13 +6,13 @@ docs/cards/, a file for each machine. Then the table is written from all files o
 
 from __future__ import annotations
 
-import argparse
 import json
 import re
 import runpy
 from pathlib import Path
 from typing import Any
 
+from bench.host import parser_of
 from pyopencl_gbdt.cards.report import Summary, summaries
 from pyopencl_gbdt.cards.steps import TIMED
 from pyopencl_gbdt.comparison.schema import document, load
@@ -76,7 +76,7 @@ def _save(machine: dict[str, Any], folder: Path) -> Path:
 
 
 def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python -m bench cards", description=__doc__)
+    parser = parser_of("cards", __doc__)
     parser.add_argument("files", nargs="*", metavar="FILE", help="reports to add")
     for path in parser.parse_args(arguments).files:
         for new in add(path):

@@ -12,7 +12,6 @@ an NVIDIA card; CatBoost's time then holds its start there, in both models alike
 
 from __future__ import annotations
 
-import argparse
 import importlib.util
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -23,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bench.category_shapes import Table, access, clicks
-from bench.host import describe_host
+from bench.host import describe_host, parser_of
 from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.device.timing import Stopwatch
 
@@ -47,7 +46,7 @@ OURS: dict[str, dict[str, Any]] = {
 
 
 def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python -m bench categories", description=__doc__)
+    parser = parser_of("categories", __doc__)
     parser.add_argument("--shapes", nargs="*", choices=["access", "clicks"], default=["access"])
     parser.add_argument("--rows", type=float, default=26_000, help="rows of clicks, held out too")
     parser.add_argument("--levels", type=int, default=200_000, help="most levels of clicks")

@@ -8,7 +8,6 @@ this library imports more while drivers start. ``pyopencl-gbdt doctor --time`` t
 
 from __future__ import annotations
 
-import argparse
 import importlib.util
 import json
 import os
@@ -20,6 +19,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from bench.host import parser_of
 from pyopencl_gbdt.doctor.cold_start import CACHES
 
 _ROOT = Path(__file__).resolve().parents[1]
@@ -83,7 +83,7 @@ def run(code: str, arguments: list[str], folder: str) -> dict[str, float]:
 
 def main(arguments: list[str]) -> int:
     """Print the medians of the parts, a line for each system and state of the caches."""
-    parser = argparse.ArgumentParser(prog="python -m bench cold", description=__doc__)
+    parser = parser_of("cold", __doc__)
     parser.add_argument("--device", default="auto", help="devices, with commas between them")
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--rows", type=int, default=10_000)

@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.host import describe_host
+from bench.host import describe_host, parser_of
 from pyopencl_gbdt import Dataset, Model, train
 from pyopencl_gbdt.device import Device, open_device
 from pyopencl_gbdt.device.timing import Stopwatch, middle, repeated
@@ -39,7 +39,7 @@ FORMAT = 1
 
 
 def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python -m bench contributions", description=__doc__)
+    parser = parser_of("contributions", __doc__)
     parser.add_argument("--rows", type=float, default=1e4)
     parser.add_argument("--pair-rows", type=float, default=500)
     parser.add_argument("--columns", type=int, default=28)

@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.metrics import roc_auc_score
 
+from bench.host import parser_of
 from pyopencl_gbdt import Dataset, open_fit, train
 from pyopencl_gbdt.device.timing import clock, in_turns
 from pyopencl_gbdt.training.open_fit import OpenFit
@@ -42,11 +43,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 
 
 def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m bench dart",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = parser_of("dart", __doc__)
     add = parser.add_argument
     add("--device", default="auto", help="with commas between: cuda,opencl")
     add("--rows", type=int, default=1_000_000)

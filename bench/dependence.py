@@ -8,11 +8,11 @@ are medians of ``--repeats``.
 
 from __future__ import annotations
 
-import argparse
 from typing import Any
 
 import numpy as np
 
+from bench.host import parser_of
 from pyopencl_gbdt import Dataset, GBDTRegressor, train
 from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.device.timing import repeated
@@ -20,7 +20,7 @@ from pyopencl_gbdt.explain import partial_dependence, proximities
 
 
 def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python -m bench dependence", description=__doc__)
+    parser = parser_of("dependence", __doc__)
     parser.add_argument("--rows", type=float, default=1e5)
     parser.add_argument("--columns", type=int, default=28)
     parser.add_argument("--trees", type=int, default=500)

@@ -30,7 +30,7 @@ from typing import Any
 
 from bench.devices_fits import Rounds, digest_of, of_codes, of_values
 from bench.devices_rows import coded_rows, made_rows
-from bench.host import report_head
+from bench.host import parser_of, report_head
 from pyopencl_gbdt import Dataset
 from pyopencl_gbdt.device import Device, open_device, selection
 from pyopencl_gbdt.device.team.nccl import may_join
@@ -143,11 +143,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m bench devices",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = parser_of("devices", __doc__)
     add = parser.add_argument
     add("--devices", nargs="+", default=["gpu:0", "gpu:1"], help="as for open_device")
     add("--counts", nargs="+", type=int, default=[1, 2], help="numbers of devices")

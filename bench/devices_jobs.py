@@ -28,7 +28,7 @@ import numpy as np
 
 from bench.devices_fits import digest_of
 from bench.devices_rows import BLOCK, made_rows
-from bench.host import n_cpus
+from bench.host import n_cpus, parser_of
 from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.callbacks import TrainingCallback
 from pyopencl_gbdt.device.timing import Stopwatch, middle
@@ -41,11 +41,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m bench devices-jobs",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = parser_of("devices-jobs", __doc__)
     add = parser.add_argument
     add("--way", choices=["mpi", "dask", "xgboost"], default="mpi")
     add("--device", default="cuda", help="with cuda or gpu, each process gets another one")

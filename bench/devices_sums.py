@@ -7,12 +7,12 @@ bytes, and the bytes a second that a device moves in the larger ones.
 
 from __future__ import annotations
 
-import argparse
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 
+from bench.host import parser_of
 from pyopencl_gbdt.device import open_device, selection
 from pyopencl_gbdt.device.team.messages import DeviceIdle
 from pyopencl_gbdt.device.team.nccl import communicators
@@ -24,7 +24,7 @@ SIZES = [1 << 10, *(28 * 256 * 16 * nodes for nodes in (1, 4, 16, 64))]
 
 
 def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python -m bench devices-sums", description=__doc__)
+    parser = parser_of("devices-sums", __doc__)
     parser.add_argument("--devices", nargs="+", default=["gpu:0", "gpu:1"])
     parser.add_argument("--counts", nargs="+", type=int, default=[2])
     parser.add_argument("--sums", type=int, default=20, help="of a list")

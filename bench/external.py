@@ -24,6 +24,7 @@ from typing import Any
 from unittest.mock import patch
 
 from bench.external_rows import Rows, bus_rate, random_rows, resident_codes, xgboost_seconds
+from bench.host import parser_of
 from pyopencl_gbdt.device import Device, open_device
 from pyopencl_gbdt.device.limited_device import with_memory
 from pyopencl_gbdt.device.run_ahead import Pace
@@ -102,7 +103,7 @@ def _numbers(fit: Timed) -> dict[str, float]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m bench external", description=__doc__)
+    parser = parser_of("external", __doc__)
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--features", type=int, default=28)
     parser.add_argument("--depth", type=int, default=8)

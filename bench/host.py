@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import importlib.metadata
 import os
 import platform
@@ -15,6 +16,15 @@ _PACKAGES = (
     "falcata", "hessboost",
     "scikit-learn", "treelite", "tl2cgen", "lleaves", "llvmlite",
 )  # fmt: skip
+
+
+def parser_of(what: str, description: str | None) -> argparse.ArgumentParser:
+    """Return the parser of ``python -m bench WHAT``, whose description keeps its lines."""
+    return argparse.ArgumentParser(
+        prog=f"python -m bench {what}",
+        description=description,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
 
 
 def n_cpus() -> int:

@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.host import n_cpus, report_head
+from bench.host import n_cpus, parser_of, report_head
 from bench.lines import BASE, Line, data_of, lines, make_values
 from bench.ours import facts
 from bench.page_lines import F32
@@ -129,11 +129,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m bench losses",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = parser_of("losses", __doc__)
     add = parser.add_argument
     add("--rows", type=int, default=1_000_000)
     add("--features", type=int, default=28)

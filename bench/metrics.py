@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from bench.host import parser_of
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device, open_device
 from pyopencl_gbdt.device.arena import Arena
@@ -38,11 +39,7 @@ HEAD = (
 
 
 def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m bench metrics",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = parser_of("metrics", __doc__)
     parser.add_argument("--size", type=int, nargs="+", default=[10**6], help="rows")
     parser.add_argument("--device", default="auto", help="as for open_device")
     parser.add_argument("--only", nargs="+", choices=NAMES, default=NAMES)

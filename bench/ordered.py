@@ -7,13 +7,13 @@ held out, the made data and the orders. Nothing is tuned: all ways have the same
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable, Iterator
 
 import numpy as np
 import numpy.typing as npt
 from sklearn import datasets
 
+from bench.host import parser_of
 from pyopencl_gbdt import Dataset, train
 
 F64 = npt.NDArray[np.float64]
@@ -106,7 +106,7 @@ def lines(seeds: range, device: str, **params: object) -> Iterator[str]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m bench ordered", description=__doc__)
+    parser = parser_of("ordered", __doc__)
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--device", default="auto")

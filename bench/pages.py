@@ -37,7 +37,7 @@ from pathlib import Path
 
 from bench.children import in_child
 from bench.compiled import COMPILED
-from bench.host import free_bytes, n_cpus, report_head
+from bench.host import free_bytes, n_cpus, parser_of, report_head
 from bench.ours import facts
 from bench.page_lines import LINES, Line, quick, sized
 from bench.peers import ALONE, COMMON, ON_CPUS_ALONE, PEERS, SPARSE, choose_peers
@@ -75,11 +75,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m bench pages",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = parser_of("pages", __doc__)
     add = parser.add_argument
     add("--only", metavar="A,B", help="lines by name or pattern, such as 'gpu-*'")
     add("--device", default="auto", help="of ours, with commas between: cuda,opencl")

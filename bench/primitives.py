@@ -9,7 +9,6 @@ run. The peer is CUB on NVIDIA's cards (``cub.cu``, built once by nvcc), NumPy e
 from __future__ import annotations
 
 import argparse
-import importlib
 import json
 import time
 from dataclasses import asdict
@@ -18,24 +17,29 @@ from typing import Any
 
 import numpy as np
 
+from bench import cases_of_moves, cases_of_sums
 from bench.common import HEAD, Result, line, measure
 from bench.cub import Cub
-from bench.host import describe_host
+from bench.host import describe_host, parser_of
 from pyopencl_gbdt.device import Device, open_device
 from pyopencl_gbdt.device.bandwidth import device_bandwidth
 from pyopencl_gbdt.errors import GBDTError
 
-PRIMITIVES = tuple(
-    sorted(file.stem.removeprefix("bench_") for file in Path(__file__).parent.glob("bench_*.py"))
-)
+#: What yields the cases of a primitive, by its name.
+PRIMITIVES = {
+    function.__name__: function
+    for function in (
+        cases_of_moves.compact, cases_of_moves.histogram, cases_of_sums.multi_reduce,
+        cases_of_sums.multi_scan, cases_of_moves.quantile_summary, cases_of_moves.radix_sort,
+        cases_of_sums.reduce, cases_of_moves.run_length, cases_of_sums.scan,
+        cases_of_moves.segmented_radix_sort, cases_of_sums.segmented_reduce,
+        cases_of_sums.segmented_scan, cases_of_moves.stable_partition,
+    )
+}  # fmt: skip
 
 
 def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m bench primitives",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = parser_of("primitives", __doc__)
     parser.add_argument("--size", type=int, nargs="+", default=[2**20], help="elements")
     parser.add_argument("--device", default="auto", help="as for open_device")
     parser.add_argument("--variant", default="auto", help="a name in the variant table")
@@ -65,10 +69,9 @@ def _measured(
     device: Device, name: str, n: int, options: argparse.Namespace, cub: Cub | None
 ) -> list[Result]:
     """Measure the cases of one primitive and size; say so where the device has no room for them."""
-    cases = importlib.import_module(f"bench.bench_{name}").cases
     results = []
     try:
-        for case in cases(device, n, np.random.default_rng(7), options.variant):
+        for case in PRIMITIVES[name](device, n, np.random.default_rng(7), options.variant):
             results.append(measure(device, case, options.repeats, options.variant, cub))
             print(line(results[-1]), flush=True)
     except GBDTError as error:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
 from bench import quality_calibration, quality_coverage, quality_run, quality_show
+from bench.host import parser_of
 from bench.quality_tables import build
 
 
 def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python -m bench quality", description=__doc__)
+    parser = parser_of("quality", __doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     built = commands.add_parser("build", help="build the tables from packages that pip installs")
     built.add_argument("file", type=Path, metavar="TABLES.npz")

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from bench import scaling_rounds
+from bench.host import parser_of
 from bench.scaling_model import (
     NETWORKS,
     WORKERS,
@@ -219,7 +220,7 @@ def show_model(values_speed: float, sum_speed: float) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python -m bench scaling", description=__doc__)
+    parser = parser_of("scaling", __doc__)
     parser.add_argument("--processes", default="2,4", help="how many local processes to measure")
     parser.add_argument("--rows", type=int, default=200_000, help="rows of the cut points")
     parser.add_argument("--features", type=int, default=8)

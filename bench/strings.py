@@ -11,7 +11,6 @@ by table, and then by what was measured.
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -19,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.host import describe_host
+from bench.host import describe_host, parser_of
 from pyopencl_gbdt import Dataset
 from pyopencl_gbdt.data.features import check_features
 from pyopencl_gbdt.device.timing import repeated
@@ -29,7 +28,7 @@ MOST_LEVELS = 200_000
 
 
 def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python -m bench strings", description=__doc__)
+    parser = parser_of("strings", __doc__)
     parser.add_argument("--rows", type=float, default=1e6)
     parser.add_argument("--columns", type=int, default=26)
     parser.add_argument("--repeats", type=int, default=3)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from bench.host import parser_of
 from bench.page_lines import LINES, Line, quick, sized
 from bench.system import LEARNING_RATE, params_of
 from pyopencl_gbdt import Dataset
@@ -57,11 +58,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m bench switch-depth",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = parser_of("switch-depth", __doc__)
     add = parser.add_argument
     add("--only", nargs="+", choices=SEARCHED, default=list(SEARCHED), help="these lines alone")
     add("--depths", nargs="+", type=int, choices=range(7), default=list(range(7)), metavar="DEPTH")

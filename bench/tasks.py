@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.host import describe_host, package_versions
+from bench.host import describe_host, package_versions, parser_of
 from bench.task_categories import CATEGORY_NAMES, CATEGORY_OBJECTIVES, category_tables
 from bench.task_data import FOLDER, NAMES, TRAINED, Table, split, tables
 from bench.task_list import SCORES, TASKS, Task, refusal
@@ -32,11 +32,7 @@ from pyopencl_gbdt.device.timing import Stopwatch
 
 
 def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m bench tasks",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = parser_of("tasks", __doc__)
     parser.add_argument("--data", type=Path, default=FOLDER, metavar="FOLDER",
                         help="where the files are; by default bench/data")  # fmt: skip
     parser.add_argument("--categories", action="store_true",

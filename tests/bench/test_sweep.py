@@ -6,14 +6,16 @@ import numpy as np
 import pytest
 
 from bench.common import Case
+from bench.primitives import PRIMITIVES
 from pyopencl_gbdt.device import Launch
 from tests.conftest import TEST_DEVICE
 
 sweep = pytest.importorskip("bench.sweep", reason="needs matplotlib", exc_type=ImportError)
 LINES = {
-    ("reduce", "int32"), ("reduce", "float32"), ("scan", "int32"), ("scan", "float32"),
-    ("segmented_reduce", "int32"), ("segmented_scan", "int32"),
-    ("radix_sort", "uint32 keys"), ("radix_sort", "uint32 pairs"),
+    ("reduce", "int32 sum"), ("reduce", "float32 sum"), ("scan", "int32 sum"),
+    ("scan", "float32 sum"), ("segmented_reduce", "int32 of 1000"),
+    ("segmented_scan", "int32 sum, flags"), ("radix_sort", "uint32"),
+    ("radix_sort", "uint32 + uint32"),
 }  # fmt: skip
 
 
@@ -34,7 +36,11 @@ def test_every_line_at_every_size(tmp_path, capsys):
 @pytest.mark.thorough
 def test_a_wrong_result_is_seen(device):
     """What leaves its output as it was is refused by every line's check."""
-    for case in sweep.cases(device, sweep.inputs(3000)):
+    every = [*sweep.cases(device, 3000)]
+    rng = np.random.default_rng(0)
+    for primitive in PRIMITIVES.values():
+        every += primitive(device, 3000, rng, "auto")
+    for case in every:
         assert isinstance(case, Case)
         assert all(isinstance(launch, Launch) for launch in case.launches)
         with pytest.raises(AssertionError):
@@ -43,8 +49,3 @@ def test_a_wrong_result_is_seen(device):
         for launch in case.launches:
             launch()
         case.check()
-
-
-def test_segments_are_scanned_as_by_hand():
-    values, places = np.array([3, 1, 2, 2, 1], np.int32), np.array([0, 3])
-    assert sweep._scan_segments(values, places).tolist() == [3, 4, 6, 2, 3]
