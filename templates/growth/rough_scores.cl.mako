@@ -22,6 +22,12 @@ FN f32 rough_pair(const i64 g, const i64 h, const i64 other_g, const i64 other_h
     const f64 other_t = sum_in_f64(other_g), other_d = sum_in_f64(other_h) + lambda;
     return (f32)((t * t * other_d + other_t * other_t * d) / (d * other_d) * 5.9604644775390625e-8f);
 }
+
+/* What a border scores at most in units, if its left side has a sum of gradients, at least a sum of Hessians, and the
+   right side at least another one; a bit more, as a score is rounded. */
+FN f64 most_of_pair(const f64 t, const f64 other_t, const f64 d, const f64 other_d) {
+    return (t * t * other_d + other_t * other_t * d) / (d * other_d) * 5.9604652e-8f;
+}
 % else:
 /* The size of a sum: rough_score by conversions of 32 bits, which every CPU has for vectors. */
 FN f32 rough_units(const i64 x) {
