@@ -30,7 +30,6 @@ from pyopencl_gbdt.data.targets import (
     check_rows,
     check_target,
 )
-from pyopencl_gbdt.data.threads import transposed
 from pyopencl_gbdt.device.foreign import DeviceMatrix
 from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.messages import show
@@ -170,34 +169,6 @@ class Dataset(BatchedDataset):
         self.forget()
         self.n_shares = 0
         self.cut_points: dict[int, F32] = {}
-
-    @property
-    def has_label(self) -> bool:
-        """Whether there are labels, or label bounds."""
-        return self._label is not None
-
-    @property
-    def label(self) -> F32:
-        if self._label is None:
-            raise DataError(
-                "label is None: expected a number per row to train or evaluate; give the target "
-                "to Dataset"
-            )
-        return self._label
-
-    @label.setter
-    def label(self, values: F32) -> None:
-        self._label = values
-
-    @property
-    def n_targets(self) -> int:
-        """Number of labels per row."""
-        return 1 if self.label.ndim == 1 else int(self.label.shape[1])
-
-    def targets(self) -> list[F32]:
-        """Return the labels of each target, float32 (n_rows,)."""
-        label = self.label
-        return list(transposed(label)) if label.ndim > 1 else [np.ascontiguousarray(label)]
 
     @property
     def bounds(self) -> tuple[F32, F32]:

@@ -1,4 +1,4 @@
-"""The columns of a data set: where their values lie, their names, and the levels of categories."""
+"""The columns of a data set: where their values lie, names, levels of categories, and labels."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from pyopencl_gbdt.data.batches.rows import I64, BatchedRows, Rows, WholeRows, n
 from pyopencl_gbdt.data.categories.levels import Categories, level_counts
 from pyopencl_gbdt.data.features import Features, Values, level_codes, recoded
 from pyopencl_gbdt.data.names import check_feature_names
+from pyopencl_gbdt.data.threads import transposed
 from pyopencl_gbdt.device import Device, DeviceArray
 from pyopencl_gbdt.device.foreign import DeviceMatrix
 from pyopencl_gbdt.device.team.member import Team
@@ -157,9 +158,10 @@ _Own = TypeVar("_Own", bound="DatasetColumns")
 
 
 class DatasetColumns:
-    """The part of ``Dataset`` that knows its columns; see there."""
+    """The part of ``Dataset`` that knows its columns and labels; see there."""
 
     kept: tuple[object, object] | None
+    _label: F32 | None
 
     def _take(self, given: Features) -> None:
         self._features, self.feature_names = given.values, given.names
@@ -314,6 +316,34 @@ class DatasetColumns:
             return self._features
         there = self._features.on(device) if isinstance(self._features, DeviceMatrix) else None
         return self.values if there is None else there
+
+    @property
+    def has_label(self) -> bool:
+        """Whether there are labels, or label bounds."""
+        return self._label is not None
+
+    @property
+    def label(self) -> F32:
+        if self._label is None:
+            raise DataError(
+                "label is None: expected a number per row to train or evaluate; give the target "
+                "to Dataset"
+            )
+        return self._label
+
+    @label.setter
+    def label(self, values: F32) -> None:
+        self._label = values
+
+    @property
+    def n_targets(self) -> int:
+        """Number of labels per row."""
+        return 1 if self.label.ndim == 1 else int(self.label.shape[1])
+
+    def targets(self) -> list[F32]:
+        """Return the labels of each target, float32 (n_rows,)."""
+        label = self.label
+        return list(transposed(label)) if label.ndim > 1 else [np.ascontiguousarray(label)]
 
     @property
     def feature_names(self) -> list[str] | None:
