@@ -28,8 +28,8 @@ from pyopencl_gbdt.pages.stored import HostPages
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.training.fit import Fit
 from pyopencl_gbdt.training.member import LeadingTask
-from pyopencl_gbdt.training.open_fit import opened_fit
 from pyopencl_gbdt.training.preparing import prepare
+from pyopencl_gbdt.training.train import opened_fit
 
 
 def digest_of(trees: Sequence[Tree]) -> str:

@@ -287,5 +287,5 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[Device]:
         devices.append(open_device(*arguments, **options))
         return devices[-1]
 
-    monkeypatch.setattr("pyopencl_gbdt.training.open_fit.open_device", remember)
+    monkeypatch.setattr("pyopencl_gbdt.device.open_device", remember)
     return devices

@@ -9,15 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from pyopencl_gbdt.arguments import check_callables, check_switches, check_verbose
+from pyopencl_gbdt.arguments import check_callables, check_switches
 from pyopencl_gbdt.callbacks import (
     CallbackList,
-    EarlyStopping,
-    EvaluationMonitor,
     Plan,
     TrainingCallback,
 )
 from pyopencl_gbdt.callbacks.base import TrainingModel
+from pyopencl_gbdt.callbacks.by_arguments import with_arguments
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device.drivers.fallback import with_fallbacks
 from pyopencl_gbdt.device.run_ahead import clear_frames
@@ -30,9 +29,9 @@ from pyopencl_gbdt.training.eval_metrics import Metrics
 from pyopencl_gbdt.training.fit_facts import Task
 from pyopencl_gbdt.training.folds import Fold, given_folds, make_folds, query_folds
 from pyopencl_gbdt.training.joined_fits import Joining, enqueued_together
-from pyopencl_gbdt.training.open_fit import opened_fit
 from pyopencl_gbdt.training.preparing import Given, check_rounds, prepare
 from pyopencl_gbdt.training.running_task import RunningTask
+from pyopencl_gbdt.training.train import opened_fit
 
 #: ``log[set][metric]``: (mean, standard deviation) over the folds, one pair per round.
 Log = dict[str, dict[str, list[tuple[float, float]]]]
@@ -132,12 +131,15 @@ def cv(
     training rows, as XGBoost does it.
     """
     n_rounds = n_rounds if num_boost_round is None else num_boost_round
-    period = check_verbose(verbose if verbose_eval is None else verbose_eval)
     planned = check_rounds(n_rounds, also_none=False)
     params = given_instead(params, n_estimators=planned, objective=obj)
-    check_callables(report=report, fpreproc=fpreproc)
+    check_callables(fpreproc=fpreproc)
     check_switches(stratified=stratified, shuffle=shuffle, as_pandas=as_pandas)
-    check_switches(show_stdv=show_stdv, maximize=maximize)
+    everyone = with_arguments(
+        CallbackList(() if callbacks is None else callbacks),
+        verbose=verbose if verbose_eval is None else verbose_eval, show_stdv=show_stdv,
+        report=report, early_stopping_rounds=early_stopping_rounds, maximize=maximize,
+    )  # fmt: skip
     chosen = None if isinstance(metrics, (list, tuple, str)) and not metrics else metrics
     whole = prepare(params, data, (), chosen, None, custom_metric)
     if folds is None:
@@ -150,12 +152,6 @@ def cv(
         rows = given_folds(folds, _given(data), data.label)
     if data.batches is not None:
         rows = _ascending(rows)
-    listed = CallbackList(() if callbacks is None else callbacks).callbacks
-    if period:
-        listed.append(EvaluationMonitor(period, show_stdv, report))
-    if early_stopping_rounds is not None:
-        listed.append(EarlyStopping(early_stopping_rounds, maximize=maximize))
-    everyone = CallbackList(listed)
     n_planned = whole.params.n_estimators
     everyone.check(Plan(n_planned, dict.fromkeys(("train", "test"), whole.metric_names), None))
     tasks, like = [], whole if fpreproc is None else None

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pyopencl_gbdt.arguments import check_callables
+from pyopencl_gbdt.arguments import check_callables, check_switches
 from pyopencl_gbdt.categories.statistic_columns import (
     extended_constraints,
     offered,
@@ -149,8 +149,12 @@ _OF_DATA: dict[str, Any] = {
 }
 
 
-def _check_arguments(given: Mapping[str, Any]) -> None:
-    """Refuse arguments of other functions among the parameters."""
+def _check_arguments(given: Mapping[str, Any], custom_metric: Any, profile: Any) -> None:
+    """Check what is given beside the parameters; these have no arguments of other functions."""
+    if custom_metric is not None:
+        check_callables(custom_metric=custom_metric)
+    if profile is not False:
+        check_switches(profile=profile)
     for name in ("early_stopping_rounds", "callbacks"):
         value = given.get(name)
         if not (value is None or value is False or same(value, ())):
@@ -204,10 +208,9 @@ def prepare(
         If one of several devices is not there.
     """
     given, data, evals = as_mapping(params), check_dataset(data), check_pairs(evals)
-    check_callables(custom_metric=custom_metric)
     in_params = given.pop("eval_metric", None)
     eval_metric = in_params if eval_metric is None else eval_metric
-    _check_arguments(given)
+    _check_arguments(given, custom_metric, profile)
     for name in ("categorical_features", "categorical_feature", "cat_features"):
         given.pop(name, None)
     own = custom_objective(given.get("objective"))

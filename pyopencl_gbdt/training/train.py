@@ -6,18 +6,18 @@ Its modules are imported when it is called, while drivers start; see ``device/ea
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from pyopencl_gbdt.arguments import check_callables, check_switches, check_verbose
 from pyopencl_gbdt.device import early_start
 
 if TYPE_CHECKING:
     from pyopencl_gbdt.callbacks.base import CallbackList, TrainingCallback
     from pyopencl_gbdt.callbacks.checkpoint_files import CheckPoint
     from pyopencl_gbdt.data.dataset import Dataset
+    from pyopencl_gbdt.device import Device
     from pyopencl_gbdt.prediction.model import History, Model
     from pyopencl_gbdt.training.continuing import Before
     from pyopencl_gbdt.training.eval_metrics import Metrics
@@ -124,22 +124,19 @@ def train(
     from pyopencl_gbdt.training.preparing import check_history, check_rounds, fingerprint, prepare
 
     n_rounds = check_rounds(n_rounds if num_boost_round is None else num_boost_round)
-    period = check_verbose(verbose if verbose_eval is None else verbose_eval)
     model = model if xgb_model is None else xgb_model
     check_history(evals_result)
     params = given_instead(params, n_estimators=n_rounds, objective=obj)
-    check_callables(report=report)
-    check_switches(maximize=maximize, profile=profile)
-    listed = CallbackList(() if callbacks is None else callbacks).callbacks
-    if period:
-        from pyopencl_gbdt.callbacks.monitor import EvaluationMonitor
+    everyone = CallbackList(() if callbacks is None else callbacks)
+    verbose = verbose if verbose_eval is None else verbose_eval
+    watched = verbose, report, maximize, early_stopping_rounds
+    if any(given is not None and given is not False for given in watched):
+        from pyopencl_gbdt.callbacks.by_arguments import with_arguments
 
-        listed.append(EvaluationMonitor(period, logger=report))
-    if early_stopping_rounds is not None:
-        from pyopencl_gbdt.callbacks.early_stopping import EarlyStopping
-
-        listed.append(EarlyStopping(early_stopping_rounds, maximize=maximize))
-    everyone = CallbackList(listed)
+        everyone = with_arguments(
+            everyone, verbose=verbose, report=report,
+            early_stopping_rounds=early_stopping_rounds, maximize=maximize,
+        )  # fmt: skip
     if communicator is not None:
         given = params, data, evals or (), eval_metric, model, custom_metric
         from pyopencl_gbdt.device.team.mpi import joined_team
@@ -151,11 +148,11 @@ def train(
         made = train_among(team, plans, _saved, led, leaves=leaves)
         return with_history(made, evals_result)
     task = prepare(params, data, evals, eval_metric, model, custom_metric, profile=profile)
-    watched = {name: list(task.metrics) for _, name in task.evals}
+    metrics = {name: list(task.metrics) for _, name in task.evals}
     everyone.check(
         Plan(
             task.params.n_estimators,
-            watched,
+            metrics,
             partial(fingerprint, task),
             task.begins_with,
             task.state_sizes,
@@ -199,8 +196,6 @@ def _saved(callbacks: CallbackList) -> CheckPoint | None:
 
 def _fit(task: Task, callbacks: CallbackList, saved: CheckPoint | None, profile: bool) -> Model:
     """Train on a device; the arguments have been checked."""
-    from pyopencl_gbdt.training.open_fit import opened_fit
-
     if saved is not None:
         from pyopencl_gbdt.training.continuing import by_outputs, continued_point
 
@@ -210,15 +205,79 @@ def _fit(task: Task, callbacks: CallbackList, saved: CheckPoint | None, profile:
         return _led(callbacks, fit, saved)
 
 
-def _led(callbacks: CallbackList, fit: RunningTask, saved: CheckPoint | None) -> Model:
-    """Run all rounds of a fit; return the model."""
-    from pyopencl_gbdt.training.open_fit import OpenFit
+@contextlib.contextmanager
+def opened_fit(
+    task: Task, *, profile: bool = False, opened: Callable[[Device], None] | None = None
+) -> Iterator[RunningTask]:
+    """Open what ``task.params.device`` names, and yield a fit that callbacks can drive.
 
-    with contextlib.closing(OpenFit(fit, callbacks, saved)) as rounds:
-        rounds.begin()
-        while rounds.update():
-            pass
-        return rounds.finish()
+    ``opened`` is called with a device that trains alone, before it is used. If the block ends
+    early, for example by Ctrl-C, all devices are waited for and all threads end.
+    """
+    from pyopencl_gbdt.device import open_device
+    from pyopencl_gbdt.device.limited_device import limit_memory
+    from pyopencl_gbdt.device.run_ahead import settled
+    from pyopencl_gbdt.device.selection import find_several, names_several
+    from pyopencl_gbdt.training.fit_facts import check_exact
+    from pyopencl_gbdt.training.preparing import prepared_on
+    from pyopencl_gbdt.training.running_task import RunningTask
+
+    name = task.params.device
+    if names_several(name):
+        from pyopencl_gbdt.logger import tell
+        from pyopencl_gbdt.training.device_team import leading
+        from pyopencl_gbdt.training.division import divided
+
+        parts = divided(find_several(name), task)
+        if parts.note and task.params.verbosity:
+            tell(parts.note)
+        if len(parts.devices) > 1:
+            for one in parts.devices:
+                limit_memory(one, task.params.device_memory)
+            with leading(parts.devices, task, parts.bounds) as together:
+                together.parts = parts.described()
+                yield together
+            return
+        name = parts.devices[0].caps.device_id
+    device = open_device(name, profile=profile)
+    if opened is not None:
+        opened(device)
+    limit_memory(device, task.params.device_memory)
+    device.warm_up()
+    with settled(device):
+        fit = RunningTask(device, prepared_on(device, task))
+        try:
+            if task.by_codes:
+                check_exact(task.params, fit.fit.parts.features.layout.feature_bins)
+            yield fit
+        finally:
+            fit.close()
+
+
+def _led(callbacks: CallbackList, fit: RunningTask, saved: CheckPoint | None) -> Model:
+    """Run all rounds of a fit, with callbacks between them; return the model."""
+    from pyopencl_gbdt.callbacks.base import TrainingModel
+
+    model, history, number = TrainingModel([fit], fit.n_rounds), fit.history, 0
+    try:
+        callbacks.before_training(model)
+        if saved is not None:
+            callbacks.restore(saved.callbacks)
+            number, model.learning_rate = saved.n_rounds, saved.learning_rate
+            model.attributes.update(saved.attributes)
+        while number < fit.task.params.n_estimators:
+            if callbacks.before_iteration(model, number, history):
+                break
+            fit.step()
+            if callbacks.after_iteration(model, number, history):
+                break
+            number += 1
+        callbacks.after_training(model)
+        return fit.finish(model.current())
+    finally:
+        model.close()
+        fit.close()
+        callbacks.close()
 
 
 def __getattr__(name: str) -> Any:

@@ -140,7 +140,7 @@ def test_callbacks_without_metrics_wait_for_nothing(monkeypatch):
         devices.append(open_device(*arguments, **options))
         return devices[-1]
 
-    monkeypatch.setattr("pyopencl_gbdt.training.open_fit.open_device", opened)
+    monkeypatch.setattr("pyopencl_gbdt.device.open_device", opened)
     train(PARAMS, DATA, 20)
     train(PARAMS, DATA, 20, callbacks=[LearningRateScheduler(lambda n: 0.3 / (n + 1)), Recorder()])
     assert devices[0].n_waits == devices[1].n_waits

@@ -164,7 +164,7 @@ OTHERS = [
 @pytest.mark.parametrize(("changes", "words"), OTHERS, ids=[words for _, words in OTHERS])
 def test_another_training_is_refused(tmp_path, monkeypatch, changes, words):
     crash(tmp_path, 7, EarlyStopping(9), evals=[(TEST, "test")])
-    monkeypatch.setattr("pyopencl_gbdt.training.open_fit.open_device", None)
+    monkeypatch.setattr("pyopencl_gbdt.device.open_device", None)
     saver = TrainingCheckPoint(tmp_path, interval=2)
     given = {"params": PARAMS, "data": DATA, "evals": [(TEST, "test")], **changes}
     callbacks = [saver, *given.pop("callbacks", [EarlyStopping(9)])]

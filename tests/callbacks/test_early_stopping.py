@@ -156,13 +156,13 @@ def test_scores_by_hand():
     ],
 )
 def test_bad_settings_are_refused_before_anything_runs(monkeypatch, options, words):
-    monkeypatch.setattr("pyopencl_gbdt.training.open_fit.open_device", None)
+    monkeypatch.setattr("pyopencl_gbdt.device.open_device", None)
     with pytest.raises(ParameterError, match=words):
         train(PARAMS, DATA, 5, evals=EVALS, callbacks=[EarlyStopping(**options)])
 
 
 def test_without_an_evaluation_set(monkeypatch):
-    monkeypatch.setattr("pyopencl_gbdt.training.open_fit.open_device", None)
+    monkeypatch.setattr("pyopencl_gbdt.device.open_device", None)
     with pytest.raises(ParameterError, match="early_stopping_rounds=5: expected an evaluation set"):
         train(PARAMS, DATA, 5, early_stopping_rounds=5)
 

@@ -44,7 +44,7 @@ def test_an_error_of_a_callback_frees_the_memory(monkeypatch, hook):
         devices.append(open_device(*arguments, **options))
         return devices[-1]
 
-    monkeypatch.setattr("pyopencl_gbdt.training.open_fit.open_device", opened)
+    monkeypatch.setattr("pyopencl_gbdt.device.open_device", opened)
     callback, data = Raises(2, hook), Dataset(X, Y)
     with pytest.raises(ZeroDivisionError) as caught:
         train(PARAMS, data, 5, evals=[(TEST, "test")], callbacks=[callback])
@@ -76,13 +76,13 @@ BAD = [
 
 @pytest.mark.parametrize(("callbacks", "words"), BAD, ids=[words[:30] for _, words in BAD])
 def test_bad_callbacks_are_refused_before_anything_runs(callbacks, words, monkeypatch):
-    monkeypatch.setattr("pyopencl_gbdt.training.open_fit.open_device", None)
+    monkeypatch.setattr("pyopencl_gbdt.device.open_device", None)
     with pytest.raises(ParameterError, match=words):
         train(PARAMS, DATA, 4, callbacks=callbacks)
 
 
 def test_bad_evaluation_sets_are_refused_before_anything_runs(monkeypatch):
-    monkeypatch.setattr("pyopencl_gbdt.training.open_fit.open_device", None)
+    monkeypatch.setattr("pyopencl_gbdt.device.open_device", None)
     named = Dataset(X, Y, feature_names=["a", "b", "c", "d"])
     other = Dataset(X, Y, feature_names=["a", "c", "b", "d"])
     for evals, data, words in [

@@ -149,7 +149,7 @@ def test_a_checkpoint_with_the_old_schedule_is_refused(tmp_path, monkeypatch):
     with monkeypatch.context() as old:
         old.setattr(LearningRateScheduler, "state", lambda schedule: [0.1, 0.1])
         crash(tmp_path, 3, LearningRateScheduler([0.1] * 12))
-    monkeypatch.setattr("pyopencl_gbdt.training.open_fit.open_device", None)
+    monkeypatch.setattr("pyopencl_gbdt.device.open_device", None)
     saver = TrainingCheckPoint(tmp_path, interval=2)
     with pytest.raises(
         ParameterError, match=r"set a round's rate before the .*resume=False.*reset_"
@@ -162,7 +162,7 @@ def test_a_checkpoint_with_the_old_schedule_is_refused(tmp_path, monkeypatch):
 @KINDS
 def test_another_function_is_refused_before_anything_runs(tmp_path, monkeypatch, schedule):
     crash(tmp_path, 7, schedule(lambda number: 0.1))
-    monkeypatch.setattr("pyopencl_gbdt.training.open_fit.open_device", None)
+    monkeypatch.setattr("pyopencl_gbdt.device.open_device", None)
     other = schedule(lambda number: 0.1 if number < 3 else 0.2)
     with pytest.raises(ParameterError, match=r"round 3 is 0\.2: expected 0\.1, as in the checkp"):
         train(PARAMS, SAVED, 12, callbacks=[TrainingCheckPoint(tmp_path, interval=2), other])
@@ -186,6 +186,6 @@ def test_a_rate_that_cannot_be_used_ends_the_training_at_its_round(schedule):
 @KINDS
 @pytest.mark.parametrize("rates", [[0.1, 0.2], [], (0.1,), "0.1 0.1 0.1"])
 def test_a_list_that_is_too_short_is_refused_before_anything_runs(rates, monkeypatch, schedule):
-    monkeypatch.setattr("pyopencl_gbdt.training.open_fit.open_device", None)
+    monkeypatch.setattr("pyopencl_gbdt.device.open_device", None)
     with pytest.raises(ParameterError, match="expected a function of the round, or 4 numbers"):
         train(PARAMS, DATA, 4, callbacks=[schedule(rates)])

@@ -69,7 +69,7 @@ def test_every_metric_is_in_the_table():
 
 @pytest.mark.parametrize("name", CASES)
 def test_every_metric_is_taken_or_refused_at_once(name, monkeypatch):
-    monkeypatch.setattr("pyopencl_gbdt.training.open_fit.open_device", None)
+    monkeypatch.setattr("pyopencl_gbdt.device.open_device", None)
     params, data, kinds = case(name)
     assert list(kinds_of(prepare(params, data, (), None, None).objective, [data])) == kinds
     taken = [family for family, fits in FITS.items() if set(fits) & set(kinds)]

@@ -298,7 +298,7 @@ def known_checks(device: Device) -> Iterator[Check]:
     """Yield checks of models whose bytes are known from other machines."""
     from tests import test_reproducible as known
 
-    with patch("pyopencl_gbdt.training.open_fit.open_device", lambda spec, **options: device):
+    with patch("pyopencl_gbdt.device.open_device", lambda spec, **options: device):
         for name, wanted in known.EXPECTED.items():
             got = known.digest(name)
             yield f"known bytes of {name}", tuple(bytes_of(text) for text in (got, wanted))

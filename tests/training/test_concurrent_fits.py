@@ -11,8 +11,8 @@ from pyopencl_gbdt.fit.nodes import Nodes
 from pyopencl_gbdt.training import joined_fits
 from pyopencl_gbdt.training.concurrent_fits import ENVIRONMENT, ConcurrentFits
 from pyopencl_gbdt.training.joined_fits import Joining, enqueued_together
-from pyopencl_gbdt.training.open_fit import opened_fit
 from pyopencl_gbdt.training.preparing import prepare
+from pyopencl_gbdt.training.train import opened_fit
 from tests.conftest import TEST_DEVICE
 
 RNG = np.random.default_rng(4)

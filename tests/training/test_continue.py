@@ -69,7 +69,7 @@ def test_what_cannot_be_continued(monkeypatch):
     params = {"device": TEST_DEVICE}
     data = Dataset(X, SCORE)
     first = train(params, data, 2)
-    monkeypatch.setattr("pyopencl_gbdt.training.open_fit.open_device", None)
+    monkeypatch.setattr("pyopencl_gbdt.device.open_device", None)
     for more, rows, words in [
         ({}, Dataset(X[:, :3], SCORE), "the one to continue has 4 features, the training data 3"),
     ]:

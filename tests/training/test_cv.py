@@ -227,7 +227,7 @@ def test_an_error_of_a_callback_frees_the_memory(monkeypatch):
         devices.append(open_device(*arguments, **options))
         return devices[-1]
 
-    monkeypatch.setattr("pyopencl_gbdt.training.open_fit.open_device", opened)
+    monkeypatch.setattr("pyopencl_gbdt.device.open_device", opened)
     with pytest.raises(ZeroDivisionError) as caught:
         cv(PARAMS, Dataset(X, Y), 3, callbacks=[Fails()])
     assert len(devices) == 3
@@ -262,7 +262,7 @@ BAD = [
 
 @pytest.mark.parametrize(("options", "words"), BAD, ids=[words for _, words in BAD])
 def test_bad_calls_are_refused_before_anything_runs(monkeypatch, options, words):
-    monkeypatch.setattr("pyopencl_gbdt.training.open_fit.open_device", None)
+    monkeypatch.setattr("pyopencl_gbdt.device.open_device", None)
     label = np.linspace(0, 1, 240)
     with pytest.raises(ParameterError, match=words):
         cv(PARAMS, Dataset(X, label), 2, **options)

@@ -7,8 +7,8 @@ from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.fit import ways
 from pyopencl_gbdt.growth import histogram
 from pyopencl_gbdt.model import to_json
-from pyopencl_gbdt.training.open_fit import opened_fit
 from pyopencl_gbdt.training.preparing import prepare
+from pyopencl_gbdt.training.train import opened_fit
 from tests.conftest import TEST_DEVICE
 from tests.steps.test_drawn_columns import gathering
 from tests.teams import members
