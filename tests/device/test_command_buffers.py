@@ -3,12 +3,16 @@
 from types import SimpleNamespace
 
 import numpy as np
+import pyopencl as cl
 import pytest
 
 from pyopencl_gbdt import Dataset, train
+from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.device.opencl import command_buffers
 from pyopencl_gbdt.device.opencl.command_buffers import EXTENSION, recorded
+from pyopencl_gbdt.device.opencl.program import in_runs
 from pyopencl_gbdt.device.program import Launch
+from pyopencl_gbdt.device.render import header
 from pyopencl_gbdt.device.switches import COMMAND_BUFFERS
 from pyopencl_gbdt.errors import DeviceError
 from pyopencl_gbdt.model import to_xgboost_json
@@ -159,3 +163,59 @@ def test_models_are_the_same(monkeypatch, page):
         return to_xgboost_json(train(params, Dataset(X, X[:, 0] * X[:, 1]), 5).ensemble)
 
     assert model("on") == model("off")
+
+
+# -- drivers without command buffers -----------------------------------------------------------
+COUNTED = """
+KERNEL(8) add(GLOBAL u32* values) { values[GLOBAL_ID] += 1; }
+KERNEL(8) twice(GLOBAL u32* values) { values[GLOBAL_ID] *= 2; }
+"""
+
+
+@pytest.fixture
+def counted():
+    """Return a device, an array of eight numbers, and a function that returns launches."""
+    device = open_device(TEST_DEVICE)
+    if device.caps.api != "opencl":
+        pytest.skip("graphs of CUDA have tests of their own")
+    program = device.build_rendered("counted", header("dialect_opencl.h") + COUNTED, 8, {})
+    values = device.zeros(8, np.uint32)
+    return device, values, lambda name, groups=1: program.bind(name, groups, values)
+
+
+def test_a_run_enqueues_what_its_launches_do(counted):
+    device, values, bound = counted
+    given = [bound("add"), bound("add", 0), bound("twice"), OnHost(), bound("add")]
+    run, *others = in_runs(given)
+    assert [run.name, *(other.name for other in others)] == ["3 kernels", "on the host", "add"]
+    before = device.n_launches
+    for _ in range(3):
+        run()
+    assert device.n_launches - before == 6  # one of the three has no groups
+    assert set(values.get().tolist()) == {14}
+
+
+def test_launches_of_two_devices_and_measured_ones_are_not_one_run(counted):
+    _, _, bound = counted
+    one, other = bound("add"), bound("twice")
+    other.enqueue.device = open_device(TEST_DEVICE)
+    assert in_runs([one, other]) == [one, other]
+    other.enqueue.device, one.enqueue.profiler = one.enqueue.device, object()
+    assert in_runs([one, other]) == [one, other]
+
+
+def test_the_launch_of_a_run_that_fails_is_named(counted, monkeypatch):
+    _, _, bound = counted
+    (run,) = in_runs([bound("add"), bound("twice"), bound("add")])
+    enqueue, seen = cl.enqueue_nd_range_kernel, []
+
+    def fails(queue, kernel, *sizes):
+        seen.append(kernel.function_name)
+        if seen == ["add", "twice"]:
+            raise cl.RuntimeError("clSomething failed: DEVICE_NOT_AVAILABLE")
+        return enqueue(queue, kernel, *sizes)
+
+    monkeypatch.setattr(cl, "enqueue_nd_range_kernel", fails)
+    with pytest.raises(DeviceError, match=r"launching 'twice' failed.*DEVICE_NOT_AVAILABLE"):
+        run()
+    assert seen == ["add", "twice"]

@@ -28,6 +28,13 @@ class Launches:
         self.count, self.stop_at, self.error = 0, number, error
 
 
+def replace_launches(monkeypatch, call):
+    """Let every launch call a function; none is one of a run or a graph."""
+    monkeypatch.setattr(Launch, "__call__", call)
+    own = type(open_device(TEST_DEVICE))
+    monkeypatch.setattr(own, "together", lambda device, actions: list(actions))
+
+
 @pytest.fixture
 def launches(monkeypatch):
     counter = Launches()
@@ -39,7 +46,7 @@ def launches(monkeypatch):
             raise counter.error
         launch.enqueue()
 
-    monkeypatch.setattr(Launch, "__call__", call)
+    replace_launches(monkeypatch, call)
     return counter
 
 
@@ -143,7 +150,7 @@ def test_the_command_line_saves_nothing_after_ctrl_c(tmp_path, capsys, monkeypat
         if len(sent) == 20:
             signal.raise_signal(signal.SIGINT)  # as the terminal does
 
-    monkeypatch.setattr(Launch, "__call__", call)
+    replace_launches(monkeypatch, call)
     # where the tests run in a shell's background it is ignored
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:

@@ -59,7 +59,8 @@ def at_launches(monkeypatch):
 
     def call(launch):
         device = seen_device[0]
-        seen.append((device.n_waits, device.n_pauses))
+        of_run = getattr(launch.enqueue, "launches", [launch])
+        seen.extend([(device.n_waits, device.n_pauses)] * len(of_run))
         launch.enqueue()
 
     seen_device = []

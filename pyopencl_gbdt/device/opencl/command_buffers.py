@@ -17,6 +17,7 @@ from typing import Any
 import pyopencl as cl
 
 from pyopencl_gbdt.device.drivers import forked
+from pyopencl_gbdt.device.opencl.program import in_runs
 from pyopencl_gbdt.device.program import Action, Launch, bound_kernel
 from pyopencl_gbdt.device.switches import COMMAND_BUFFERS, asked
 from pyopencl_gbdt.logger import tell_detail
@@ -170,7 +171,7 @@ def _calls(device: Any) -> _Calls | None:
 
 
 def recorded(device: Any, actions: Sequence[Action]) -> list[Action]:
-    """Return the same actions; launches that follow one another are one command buffer.
+    """Return the same actions; launches that follow one another are one command buffer, or a run.
 
     Parameters
     ----------
@@ -181,15 +182,14 @@ def recorded(device: Any, actions: Sequence[Action]) -> list[Action]:
     actions : sequence of Action
         What the host has to do stays as it is.
     """
-    actions = list(actions)
     word = asked(COMMAND_BUFFERS)
     chosen = word == "on" or (word == "auto" and device.caps.command_buffers)
     if not chosen or device.profiler is not None or device.room is not None:
-        return actions
+        return in_runs(actions)
     if EXTENSION not in device.cl_device.extensions.split():
-        return actions
+        return in_runs(actions)
     if (calls := _calls(device.cl_device)) is None:
-        return actions
+        return in_runs(actions)
     found: list[Action] = []
     for together, run in groupby(actions, lambda action: bound_kernel(action) is not None):
         own: list[Any] = list(run)
