@@ -6,13 +6,13 @@ import contextlib
 import difflib
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
 import numpy as np
 
 from pyopencl_gbdt._version import PIP_SOURCE, PIP_WHERE, PROJECT_URL
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 
 #: How many names of a folder are compared with one that is not there, and how many are shown.
 _MOST_NAMES, _MOST_SHOWN = 10_000, 3

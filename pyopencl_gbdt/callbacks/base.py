@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol
 
 from pyopencl_gbdt.callbacks.training_state import TrainingState
 from pyopencl_gbdt.errors import GBDTError, ModelFormatError, ParameterError
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.parameters.table import TABLE
 from pyopencl_gbdt.prediction.model import Model

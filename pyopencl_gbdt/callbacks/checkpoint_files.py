@@ -14,12 +14,13 @@ import os
 import re
 import stat
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from pyopencl_gbdt.callbacks.training_state import TrainingState, as_text, from_text
 from pyopencl_gbdt.errors import ModelFormatError, ParameterError
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.best_round import check_best_round
 from pyopencl_gbdt.model.formats.files import model_of

@@ -7,13 +7,14 @@ import os
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import Any
 
 from pyopencl_gbdt.cards.steps import FIRST, TIMED, WAYS, Step, safer
 from pyopencl_gbdt.cards.trainings import TRAININGS
 from pyopencl_gbdt.doctor.findings import Listed
 from pyopencl_gbdt.doctor.watch import SelfTest, remember, run_self_test, run_worker
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 
 Json = dict[str, Any]
 

@@ -16,7 +16,6 @@ import json
 import re
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +29,7 @@ from pyopencl_gbdt.doctor import report
 from pyopencl_gbdt.doctor.findings import Finding, Listing
 from pyopencl_gbdt.doctor.machine import Machine
 from pyopencl_gbdt.doctor.report import Scrubber
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 
 #: Folders of systems and of drivers' packages; all others may tell of a person or a firm.
 _SYSTEM = re.compile(r"/(etc|usr|dev|sys|proc|lib\w*|opt/(rocm[\w.-]*|intel))(/|$)")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from pyopencl_gbdt.cards.trainings import TRAININGS
 from pyopencl_gbdt.comparison.shapes import SHAPES
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 
 #: The shapes whose rounds are timed, the smallest first.
 TIMED = {

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -19,6 +18,7 @@ import numpy.typing as npt
 import scipy.sparse
 
 from pyopencl_gbdt.data.dataset import Dataset
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.model import to_json
 from pyopencl_gbdt.model.formats.own_json import VERSION
 from pyopencl_gbdt.numerics.random_numbers import random_bits, stream

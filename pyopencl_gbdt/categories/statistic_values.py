@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +14,7 @@ from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device, DeviceArray, build_variant_program
 from pyopencl_gbdt.device.foreign import DeviceMatrix
 from pyopencl_gbdt.device.staging import PIECE_BYTES, Staging
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.model.combinations import Part
 from pyopencl_gbdt.model.statistics import LevelTable
 from pyopencl_gbdt.parameters.parameters import Parameters

@@ -6,7 +6,7 @@ import argparse
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from pyopencl_gbdt.cli import configuration_keys as keys
 from pyopencl_gbdt.cli.option_names import number_or_text, typed_value
 from pyopencl_gbdt.cli.tables import file_names
 from pyopencl_gbdt.errors import GBDTError, ParameterError
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.parameters.foreign import ANSWERS, CONVERTED, OWN_NAMES
 from pyopencl_gbdt.parameters.parameters import ROWS, check_foreign, renamed, unknown

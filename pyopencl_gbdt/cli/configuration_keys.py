@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pyopencl_gbdt.cli.tables import HEADER
 from pyopencl_gbdt.data.files.readers import FORMATS
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.model.xgboost_dump import DUMP_FORMATS
 from pyopencl_gbdt.parameters.parameters import ROWS
 from pyopencl_gbdt.parameters.row import ParameterRow

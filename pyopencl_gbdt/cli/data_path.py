@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from pyopencl_gbdt.data.files.csv_header import DELIMITERS
 from pyopencl_gbdt.data.files.reading import Reading
 from pyopencl_gbdt.data.names import check_columns
 from pyopencl_gbdt.errors import DataError
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.parameters.parameters import unknown
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +17,7 @@ from pyopencl_gbdt.cli.output import (
     section,
 )
 from pyopencl_gbdt.errors import DataError, ParameterError
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.metrics import get_metric
 from pyopencl_gbdt.model.formats.registry import formats_of_name
 from pyopencl_gbdt.parameters.parameters import Parameters

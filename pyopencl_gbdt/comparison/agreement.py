@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 
 Json = dict[str, Any]
 State = Literal["same", "differ", "alone", "none"]

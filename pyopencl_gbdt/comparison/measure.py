@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from pyopencl_gbdt.device.drivers.measured_facts import int64_cost
 from pyopencl_gbdt.device.run_ahead import clear_frames
 from pyopencl_gbdt.device.timing import Stopwatch, clock, middle, repeated
 from pyopencl_gbdt.errors import GBDTError
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.model import to_json
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.prediction.margins import predict_margins

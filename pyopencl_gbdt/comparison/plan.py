@@ -5,11 +5,12 @@ from __future__ import annotations
 import difflib
 import fnmatch
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pyopencl_gbdt.comparison.shapes import SHAPES, Shape
 from pyopencl_gbdt.device import DeviceInfo, devices, find
 from pyopencl_gbdt.errors import DeviceError, ParameterError
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 
 #: Shapes trained by default; the other shapes vary one number, to plot curves.
 DEFAULT = (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html as markup
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from mako.template import Template
@@ -13,6 +12,7 @@ from pyopencl_gbdt._version import __version__
 from pyopencl_gbdt.comparison.agreement import Compared, Row, compare, overall
 from pyopencl_gbdt.comparison.schema import short, size
 from pyopencl_gbdt.device.render import source_folder
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 
 #: The page's style sheet defines colours ``c0`` to ``c7``; further ones start again at ``c0``.
 N_COLOURS = 8

@@ -15,11 +15,12 @@ fill the blocks.
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
+
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 
 F32 = npt.NDArray[np.float32]
 Recipe = Literal["plain", "skewed", "stations", "grades", "images"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 from urllib.parse import urlparse
@@ -20,6 +19,7 @@ from pyopencl_gbdt.device.selection import find_several, names_several
 from pyopencl_gbdt.device.team.handshake import Limits
 from pyopencl_gbdt.device.team.rendezvous import Address, Rendezvous
 from pyopencl_gbdt.errors import DataError, TeamError
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.prediction.model import Model
 from pyopencl_gbdt.training.division import row_bounds
 from pyopencl_gbdt.training.train import train

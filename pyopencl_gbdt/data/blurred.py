@@ -11,13 +11,13 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.data.threads import in_threads, n_threads
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 
 #: float32 has every whole number up to this one.
 MOST_WHOLE = 2**24

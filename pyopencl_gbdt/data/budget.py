@@ -5,13 +5,13 @@ from __future__ import annotations
 import operator
 import re
 import sys
-from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from pyopencl_gbdt.errors import DataError
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.messages import show
 
 BASE = 32 << 20

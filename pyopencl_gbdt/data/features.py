@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
@@ -46,6 +46,7 @@ from pyopencl_gbdt.data.names import check_feature_names
 from pyopencl_gbdt.data.remarks import Remarks, unknown_levels
 from pyopencl_gbdt.device.foreign import DeviceMatrix, as_cupy, device_matrix
 from pyopencl_gbdt.errors import DataError, ParameterError
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.messages import Source
 
 #: pandas' dtypes of categories and strings, by name.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ import numpy.typing as npt
 from pyopencl_gbdt.data.blurred import MOST_WHOLE, Blurred
 from pyopencl_gbdt.data.categories.levels import Categories
 from pyopencl_gbdt.errors import DataWarning
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.messages import Source, plural, show
 
 

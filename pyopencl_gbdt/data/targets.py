@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from pyopencl_gbdt.data.arrays.containers import (
 )
 from pyopencl_gbdt.data.arrays.narrow import to_float32
 from pyopencl_gbdt.errors import DataError
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.messages import Source, plural, show
 from pyopencl_gbdt.numerics.portable_math import as_margin
 

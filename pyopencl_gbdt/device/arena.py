@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 import weakref
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ from pyopencl_gbdt.device.base import Device, DeviceArray
 from pyopencl_gbdt.device.given_arrays import FirstContents, Place
 from pyopencl_gbdt.device.room import MOST_TOGETHER, JobRoom
 from pyopencl_gbdt.errors import MemoryPlanError
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 
 #: Arrays of at most so many bytes are joined.
 MOST_BYTES = 64 * 1024

@@ -7,7 +7,6 @@ import os
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from pyopencl_gbdt.device import limited_device
@@ -17,6 +16,7 @@ from pyopencl_gbdt.device.drivers import faults, first_use, forked, makers, meas
 from pyopencl_gbdt.device.drivers import folders as driver_folders
 from pyopencl_gbdt.device.variants import TABLE, choose, kernels, summary, tuning
 from pyopencl_gbdt.errors import DeviceError, NoDeviceError
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.messages import pip_install
 
 

@@ -15,11 +15,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 from pyopencl_gbdt.device.render import header
 from pyopencl_gbdt.device.signature import without_comments
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 
 _KERNEL = re.compile(
     r"^(?:BRIEF\s+)?KERNEL\((\s*\d+\s*)\)\s*(\w+)\s*\(([^()]*)\)\s*\{\n(.*?)^\}\n?", re.M | re.S

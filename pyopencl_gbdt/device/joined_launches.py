@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Protocol
 
@@ -37,6 +36,7 @@ from pyopencl_gbdt.device.joined_source import (
 )
 from pyopencl_gbdt.device.program import Action, BoundKernel, Launch, Program, bound_kernel
 from pyopencl_gbdt.errors import KernelBuildError, KernelLaunchError
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 
 #: For the ids of allocations: each, and the bytes from a fit's arrays there to the next fit's.
 Steps = Mapping[int, tuple[DeviceArray, int]]

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
 
 from pyopencl_gbdt.device.followed_source import without_kernels
 from pyopencl_gbdt.device.signature import Parameter, signatures, without_comments, words_type
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 
 _KERNEL = re.compile(r"(KERNEL\(\s*\d+\s*\)\s*)(\w+)\s*\(([^()]*)\)\s*\{")
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from itertools import chain
 from typing import Any
@@ -29,6 +28,7 @@ from pyopencl_gbdt.device.program import Action, BoundKernel, Launch, Program, b
 from pyopencl_gbdt.device.render import used_headers
 from pyopencl_gbdt.device.signature import Parameter, signatures
 from pyopencl_gbdt.errors import KernelBuildError, KernelLaunchError
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 
 
 def _as_built(program: Program) -> Program:

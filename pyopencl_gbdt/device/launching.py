@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -17,6 +16,7 @@ from pyopencl_gbdt.device.last_group import followed
 from pyopencl_gbdt.device.program import Action, Program, begin_builds
 from pyopencl_gbdt.device.switches import LAST_GROUP, PACKED_ARGUMENTS, asked
 from pyopencl_gbdt.device.variants import KERNELS, choosing
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 
 #: Kernels, and the kernel of one work-group that may follow each.
 PAIRS = {

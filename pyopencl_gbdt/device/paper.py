@@ -7,7 +7,7 @@ real device for.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any
 
@@ -22,6 +22,7 @@ from pyopencl_gbdt.device.render import Param
 from pyopencl_gbdt.device.team.member import Member
 from pyopencl_gbdt.device.team.messages import Stamp
 from pyopencl_gbdt.device.timing import nothing
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 
 _MOST_BYTES = 1 << 62
 #: Takes the arguments of a kernel by name, and sets what the host will read: ``array.handle``.

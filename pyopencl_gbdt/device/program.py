@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from math import ceil
 from types import MappingProxyType
 from typing import Any, Protocol, TypeVar
@@ -18,6 +17,7 @@ from pyopencl_gbdt.device.capabilities import Capabilities
 from pyopencl_gbdt.device.render import Param
 from pyopencl_gbdt.device.signature import arrange
 from pyopencl_gbdt.errors import KernelBuildError, KernelLaunchError
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.logger import tell, tell_detail
 
 T = TypeVar("T")

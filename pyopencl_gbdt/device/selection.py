@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import os
-from dataclasses import dataclass
 from typing import Any
 
 from pyopencl_gbdt.device.base import Device
 from pyopencl_gbdt.device.discovery import ENVIRONMENT, DeviceInfo, every_gpu, find, open_device
 from pyopencl_gbdt.errors import DeviceError
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 
 #: Names that stand for any GPU, of which the processes of a host take one after the other.
 _ANY_GPU = ("auto", "gpu", "cuda")

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from pyopencl_gbdt.dtypes import STRUCTS
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 
 #: Most arguments that a launch may give by position.
 MOST_POSITIONAL = 8

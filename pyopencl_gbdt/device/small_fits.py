@@ -11,12 +11,13 @@ fewer columns a group. One group plans a level, of as few work-items as the leve
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pyopencl_gbdt.device.capabilities import Capabilities
 from pyopencl_gbdt.device.switches import SMALL_FITS, asked
 from pyopencl_gbdt.device.variants import KERNELS, choose, fallbacks
 from pyopencl_gbdt.device.variants.variant import Variant
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 
 #: The histogram whose groups may have few columns.
 _HISTOGRAM = "local_atomic"

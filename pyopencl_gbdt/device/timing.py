@@ -19,8 +19,9 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
+
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 
 Work = Callable[[], object]
 

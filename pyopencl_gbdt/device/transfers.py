@@ -11,7 +11,7 @@ wait for it on the device, and the host goes on.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.device.program import Launch
 from pyopencl_gbdt.device.timing import nothing
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 
 Array = npt.NDArray[np.uint8]
 #: ``base.Device`` and ``base.DeviceArray``, which know this module.

@@ -9,9 +9,11 @@ import platform
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from pathlib import Path
+
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 
 #: Python packages that contain a driver or something a driver needs.
 PACKAGES = (

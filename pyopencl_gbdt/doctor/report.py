@@ -9,7 +9,7 @@ import platform
 import re
 import socket
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from pyopencl_gbdt.device.drivers import faults
 from pyopencl_gbdt.doctor.findings import Finding, Listing
 from pyopencl_gbdt.doctor.machine import Machine
 from pyopencl_gbdt.doctor.watch import SelfTest
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 
 #: Version of the JSON; raised when a key changes its meaning.
 FORMAT_VERSION = 1

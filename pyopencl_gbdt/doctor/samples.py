@@ -8,12 +8,12 @@ float32 holds exactly.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.numerics.random_numbers import random_bits, stream
 
 F32 = npt.NDArray[np.float32]

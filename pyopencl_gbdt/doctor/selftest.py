@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -27,6 +26,7 @@ from pyopencl_gbdt.doctor.primitive_cases import (
     arrays_of,
     check_inputs,
 )
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.numerics import portable_math as pm
 from pyopencl_gbdt.primitives.radix_sort import radix_sort
 from pyopencl_gbdt.primitives.scan import scan

@@ -12,7 +12,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from pyopencl_gbdt.device.drivers import fact_store, measured_facts
 from pyopencl_gbdt.device.drivers import folders as driver_folders
 from pyopencl_gbdt.doctor.findings import Listed, Listing
 from pyopencl_gbdt.doctor.machine import killed_by
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 
 LIST_SECONDS = 30.0
 _WORKER = (sys.executable, "-m", "pyopencl_gbdt.doctor.worker")

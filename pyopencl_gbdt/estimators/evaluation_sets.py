@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.data.features import Features, check_features, recoded
 from pyopencl_gbdt.data.names import check_columns
 from pyopencl_gbdt.errors import DataError, ParameterError
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 
 
 @dataclass(frozen=True)

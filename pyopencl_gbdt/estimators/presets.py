@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from pyopencl_gbdt.errors import ParameterError
@@ -18,6 +18,7 @@ from pyopencl_gbdt.estimators.rates import (
     resolve_auto,
 )
 from pyopencl_gbdt.estimators.stopping import StoppingParameters
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.parameters.facts import FitFacts
 from pyopencl_gbdt.parameters.parameters import Parameters, unknown

@@ -7,9 +7,9 @@ the product of both, the *length* of a training.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.parameters.parameters import ROWS
 
 #: The value of ``learning_rate`` and ``n_estimators`` that takes the table's.

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from pyopencl_gbdt.estimators.files import BINARY
 from pyopencl_gbdt.estimators.presets import PLAIN
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.model.formats.xgboost_links import MULTICLASS
 from pyopencl_gbdt.parameters.row import Refusal
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
 
 from pyopencl_gbdt.callbacks.base import EvalsLog, TrainingModel
@@ -14,6 +14,7 @@ from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.data.remarks import warn_of_scores, warn_of_stopping
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.estimators.held_out import HoldOut, NothingHeldOutError, divided
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.logger import tell
 from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.model.best_round import BEST_SCORE

@@ -6,7 +6,7 @@ All take a ``TrainingRequest``, what the estimator was told, and return an ``Out
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol
 
@@ -25,6 +25,7 @@ from pyopencl_gbdt.estimators.stopping import (
     has_no_score,
     watched_metrics,
 )
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.objectives.custom import scikit_learn_metrics
 from pyopencl_gbdt.training.train import Model, train

@@ -8,7 +8,6 @@ the host.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -35,6 +34,7 @@ from pyopencl_gbdt.evaluation.watched import (
     prefix_of,
 )
 from pyopencl_gbdt.growth.boosting import of_followed_rows
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.metrics import DatasetMetric, Metric, takes_queries
 from pyopencl_gbdt.metrics.rows import F32, N_WORDS, EvaluatedRows
 from pyopencl_gbdt.objectives import Objective

@@ -6,7 +6,6 @@ Of rows in batches only the margins stay on the device; the rows are read anew i
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +24,7 @@ from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.rows import FitRows
 from pyopencl_gbdt.growth.boosting import WeightedStart, starting_margins
 from pyopencl_gbdt.growth.finalize import walked_terms
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.pages.sources import uploaded
 
 if TYPE_CHECKING:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import textwrap
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from pyopencl_gbdt.explain.results import PartialDependence, value_text
 from pyopencl_gbdt.explain.rows import ExplainedRows
 from pyopencl_gbdt.explain.scores import LabelledRows, labelled_rows
 from pyopencl_gbdt.explain.segments import Segment, worst_segments
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.messages import plural
 from pyopencl_gbdt.model.explain import used_importances
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from pyopencl_gbdt.explain.analysis import some_rows
 from pyopencl_gbdt.explain.results import Explanation, explain, value_text
 from pyopencl_gbdt.explain.scores import LabelledRows
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 
 #: Contributions that are shown; the others are added up.
 _MOST = 10

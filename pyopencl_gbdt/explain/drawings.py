@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from html import escape
 
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.model.ensemble import Ensemble
 from pyopencl_gbdt.model.pictures import shorten
 from pyopencl_gbdt.model.tree_layout import Box, TreeLayout, lay_out

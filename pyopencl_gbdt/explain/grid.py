@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from pyopencl_gbdt.arguments import check_whole
 from pyopencl_gbdt.data.categories.levels import Levels, as_cells
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.explain.rows import ExplainedRows, column_of, named_levels
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.messages import show
 
 F32 = npt.NDArray[np.float32]

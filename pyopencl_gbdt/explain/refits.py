@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -13,6 +12,7 @@ from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.data.names import check_columns
 from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.explain.rows import column_of, model_of
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.prediction.model import Model
 from pyopencl_gbdt.training.train import train
 

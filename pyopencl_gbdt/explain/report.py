@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
@@ -27,6 +26,7 @@ from pyopencl_gbdt.explain.drawings import Curve, chart, tree_drawing
 from pyopencl_gbdt.explain.results import PartialDependence, value_text
 from pyopencl_gbdt.explain.rows import ExplainedRows
 from pyopencl_gbdt.explain.scores import LabelledRows
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.model.best_round import BEST_ITERATION
 from pyopencl_gbdt.model.pictures import shorten
 from pyopencl_gbdt.prediction.contributions.path_factors import check_covers

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.explain.rows import rows_of
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.device.foreign import DeviceMatrix
 from pyopencl_gbdt.device.selection import main_device
 from pyopencl_gbdt.errors import DataError, ParameterError
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.model.pictures import fitted
 from pyopencl_gbdt.prediction.model import Model

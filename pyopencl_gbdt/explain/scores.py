@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -15,6 +15,7 @@ from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.evaluation.evaluation import on_host
 from pyopencl_gbdt.explain.rows import ExplainedRows, rows_of
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.metrics import DatasetMetric, Metric, get_metric, row_loss_of
 from pyopencl_gbdt.objectives.quantiles import ExpectileError, QuantileError
 

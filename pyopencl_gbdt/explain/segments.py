@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy.typing as npt
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.explain.rows import ExplainedRows
 from pyopencl_gbdt.explain.scores import LabelledRows
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.model.node_labels import listed, right_levels
 from pyopencl_gbdt.model.pictures import shorten
 from pyopencl_gbdt.model.tree import CATEGORY_SPLIT, NO_NODE, Tree

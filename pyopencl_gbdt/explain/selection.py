@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.evaluation.evaluation import on_host
 from pyopencl_gbdt.explain.refits import Labelled, Refits, RefitsOfEstimator, RefitsOfParameters
 from pyopencl_gbdt.explain.rows import column_of, model_of
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.metrics import get_metric
 from pyopencl_gbdt.model.formats.xgboost_links import MULTICLASS

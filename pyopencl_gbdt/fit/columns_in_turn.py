@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,6 +17,7 @@ from pyopencl_gbdt.fit.page import in_slot
 from pyopencl_gbdt.fit.page_schedule import CODES
 from pyopencl_gbdt.fit.rows_in_turn import RowsInTurn, may_gather_rows, passes_of_codes
 from pyopencl_gbdt.fit.ways import gathered_columns, may_gather
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.pages.page import AnyPage, Page
 from pyopencl_gbdt.pages.stored import HostColumns, KeptPages
 from pyopencl_gbdt.parameters.facts import FitFacts

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Any
 
@@ -13,6 +13,7 @@ from pyopencl_gbdt.device import DeviceArray
 from pyopencl_gbdt.device.arena import Arena
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.dtypes import VALUE
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.pages.columns import ColumnSizes
 from pyopencl_gbdt.pages.joint_columns import MOST_CELLS, JointColumns, join_columns

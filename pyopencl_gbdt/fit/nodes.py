@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from pyopencl_gbdt.device import Capabilities
 from pyopencl_gbdt.dtypes import KEPT
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.parameters.table import MOST_TERMS
 from pyopencl_gbdt.parameters.values import ParameterValues
 

@@ -10,7 +10,6 @@ Where pages take turns there, each page has its own, in its slot (``fit.page_str
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +19,7 @@ from pyopencl_gbdt.device import Device, DeviceArray
 from pyopencl_gbdt.device.arena import Arena
 from pyopencl_gbdt.dtypes import ROW
 from pyopencl_gbdt.fit.features import FitFeatures
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.pages.page import AnyCodes, AnyPage, Page, SortedColumns
 from pyopencl_gbdt.primitives.packed_codes import BlockOrder, PackedCodes
 from pyopencl_gbdt.primitives.tiled_codes import TiledCodes

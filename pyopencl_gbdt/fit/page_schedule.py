@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
 from pyopencl_gbdt.device import Device, Launch
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 
 
 @dataclass(frozen=True)

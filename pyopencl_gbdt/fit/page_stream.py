@@ -18,7 +18,7 @@ import contextlib
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol
 
 import numpy as np
@@ -29,6 +29,7 @@ from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.device.transfers import Mark, Transfers
 from pyopencl_gbdt.errors import DeviceError
 from pyopencl_gbdt.fit.page_schedule import CODES, PageWise, needed_by
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.pages.codecs import page_sizes
 from pyopencl_gbdt.pages.stored import KeptPages, PagesInMemory, StoredPages
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from pyopencl_gbdt.fit.page_schedule import PageSchedule, PageWise
 from pyopencl_gbdt.fit.page_stream import PageStream
 from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.fit.ways import RowLists, Ways
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.pages.page import AnyCodes, AnyPage, Page, most_page_bytes, page_bounds
 from pyopencl_gbdt.primitives.packed_codes import BlockOrder, JoinedCodes, PackedCodes, code_dtype
 from pyopencl_gbdt.primitives.tiled_codes import TiledCodes, tile_begins

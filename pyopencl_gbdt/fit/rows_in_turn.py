@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -23,6 +23,7 @@ from pyopencl_gbdt.fit.rows import FitRows
 from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.fit.stream_in_place import StreamInPlace
 from pyopencl_gbdt.fit.ways import Ways
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.pages.codecs import page_sizes
 from pyopencl_gbdt.pages.mapped_pages import MappedPages, can_map
 from pyopencl_gbdt.pages.page import AnyPage, Page

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device.team.member import Alone, Team
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.pages.page import Layout, QuantizedData
 from pyopencl_gbdt.pages.stored import StoredPages
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -14,6 +14,7 @@ from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.dtypes import SUM, VALUE
 from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.fit.parts import FitParts
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.numerics.tree_weights import margins_of
 

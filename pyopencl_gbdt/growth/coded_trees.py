@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +10,7 @@ import numpy.typing as npt
 from pyopencl_gbdt.device.arena import MemoryPlan
 from pyopencl_gbdt.dtypes import STEP, WALK, WALK_BY_SET
 from pyopencl_gbdt.errors import DataError
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.pages.page import AnyCodes, Layout
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.numerics.random_numbers import random_bits, stream
 from pyopencl_gbdt.numerics.tree_weights import DRAWS
 from pyopencl_gbdt.parameters.values import ParameterValues

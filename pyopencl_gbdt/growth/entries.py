@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pyopencl_gbdt.device import Capabilities
 from pyopencl_gbdt.device.program import Parts
 from pyopencl_gbdt.fit.nodes import Nodes
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.ways import Ways
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 
 #: Bytes of an entry that a kernel may read and write: its row, its place and the row's quanta.
 ENTRY_BYTES = 2 * (4 + 4 + 8)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from pyopencl_gbdt.dtypes import NO_NODE
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.growth.category_sets import words_of
 from pyopencl_gbdt.growth.decoded_trees import decode_trees, kept_nodes
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.model.leaf_kinds import VECTORS, with_vectors
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.pages.page import Layout

@@ -11,7 +11,7 @@ from ``choose_recipe``. Sizes are fixed before the tree is grown: the host never
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
@@ -29,6 +29,7 @@ from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.rows import FitRows
 from pyopencl_gbdt.growth.best_first import Pick
 from pyopencl_gbdt.growth.best_leaves import PickSeveral
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.parameters.values import ParameterValues
 
 #: The step from which on the most nodes of a step stay the same.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
 from pyopencl_gbdt.device.helper_process import usable_cores
@@ -42,6 +41,7 @@ from pyopencl_gbdt.growth.vector_split import VectorSearch
 from pyopencl_gbdt.growth.whole_best_first import WholeBestFirst
 from pyopencl_gbdt.growth.whole_symmetric import WholeSymmetric
 from pyopencl_gbdt.growth.whole_trees import MOST_CODES_WHOLE, WholeTrees
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.parameters.facts import FitFacts
 from pyopencl_gbdt.parameters.table import DEEPEST_LEVEL
 

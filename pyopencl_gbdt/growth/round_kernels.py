@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
 
 from pyopencl_gbdt.data.dataset import Dataset
@@ -27,6 +27,7 @@ from pyopencl_gbdt.growth.policy import Level, Policy
 from pyopencl_gbdt.growth.recipe import choose_recipe
 from pyopencl_gbdt.growth.sketched_leaves import LaterLeaves, SketchedLeaves
 from pyopencl_gbdt.growth.split import SplitSearch
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.objectives import Objective
 
 #: Steps that are enqueued before the host asks again whether a leaf splits. On an H200 a step

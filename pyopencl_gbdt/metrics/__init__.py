@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import partial
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.metrics.bounds_losses import ACCURACY, nloglik
 from pyopencl_gbdt.metrics.curves import ams, auc, aucpr
 from pyopencl_gbdt.metrics.custom import DatasetMetric

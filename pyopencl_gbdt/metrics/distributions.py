@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.metrics.row_loss import RowLoss
 from pyopencl_gbdt.numerics.exact_sums import exact_mean
 from pyopencl_gbdt.numerics.expressions import Number, Term, evaluate, statements

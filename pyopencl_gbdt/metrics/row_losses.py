@@ -9,12 +9,12 @@ loss is that difference itself; terms of the label alone are summed once, on the
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.metrics import formulas
 from pyopencl_gbdt.metrics.row_loss import F32, LossOfRow, RowLoss
 from pyopencl_gbdt.numerics.expressions import (

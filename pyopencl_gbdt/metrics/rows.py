@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.device import Device, DeviceArray, Program, build_variant_program
 from pyopencl_gbdt.device.arena import Arena, Contents
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 
 F32 = npt.NDArray[np.float32]
 #: Size in int64 words of a metric's result on the device, of which five are used.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import accumulate
 from typing import TypeAlias
 
@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.errors import ModelFormatError
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.model.combinations import CategoryRows, Combination
 from pyopencl_gbdt.model.statistics import LevelTable, Statistics
 from pyopencl_gbdt.model.tree import Tree

@@ -12,13 +12,14 @@ The function is computed in float32, from left to right: the intercept, then eac
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.errors import ModelFormatError
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 
 F32 = npt.NDArray[np.float32]
 I32 = npt.NDArray[np.int32]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import accumulate, pairwise
 from typing import ClassVar
 
@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.data.categories.levels import Levels
 from pyopencl_gbdt.errors import ModelFormatError
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.model.combinations import (
     MISSING,
     MOST_KEYS,

@@ -10,11 +10,11 @@ base 2: its highest bit is 1 if the row goes right at the first split::
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.model.tree import Tree
 
 #: Largest depth of a tree that is taken for a table.

@@ -13,10 +13,9 @@ the top; an inner box is placed at the middle of its children::
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.model.ensemble import Ensemble
 from pyopencl_gbdt.model.node_labels import FeatureMap, NodeLabels, level_of
 from pyopencl_gbdt.model.pictures import shorten

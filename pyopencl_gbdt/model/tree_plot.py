@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pyopencl_gbdt.arguments import check_whole
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.model.pictures import (
     CHARACTER,
     FAINT,

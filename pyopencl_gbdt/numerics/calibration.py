@@ -6,13 +6,13 @@ curve has the same bits on every machine.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.numerics.exact_sums import exact_sum
 from pyopencl_gbdt.numerics.portable_math import (
     portable_exp,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from functools import cache
 
 import numpy as np
 import numpy.typing as npt
+
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 
 F64 = npt.NDArray[np.float64]
 #: Most points that a walk takes at a time; more points take several walks.

@@ -6,11 +6,12 @@ The models of ordered boosting learn from prefixes of such an order.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 
 U32 = npt.NDArray[np.uint32]
 _u = np.uint32

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.data.targets import LABELS, check_labels
 from pyopencl_gbdt.data.threads import in_threads, transposed
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.model import margin_from_base_score, margins_from_base_scores
 from pyopencl_gbdt.model.ensemble import Score
 from pyopencl_gbdt.numerics.exact_sums import exact_mean, exact_sum

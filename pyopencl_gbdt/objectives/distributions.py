@@ -11,13 +11,13 @@ the mean of the expected and the observed information, which bounds it.
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
 
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.model.ensemble import Score
 from pyopencl_gbdt.numerics.exact_sums import exact_mean
 from pyopencl_gbdt.numerics.expressions import (

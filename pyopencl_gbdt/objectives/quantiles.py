@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.model import LEAST_STEP
 from pyopencl_gbdt.model.ensemble import Score
 from pyopencl_gbdt.numerics.exact_sums import exact_mean

@@ -6,7 +6,6 @@ The numbers come from exact sums and ``portable_log``: the same bits on every ma
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.data.groups import whole_offsets
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.numerics.exact_sums import exact_sum
 from pyopencl_gbdt.numerics.portable_math import portable_log, reciprocal
 

@@ -7,12 +7,13 @@ LambdaMART".
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from pyopencl_gbdt.errors import DataError
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.messages import Source, show
 from pyopencl_gbdt.objectives.base import F32, Objective
 

@@ -5,10 +5,9 @@ The prediction of a loss of counts or amounts is e^margin.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.numerics.expressions import (
     Number,
     Term,

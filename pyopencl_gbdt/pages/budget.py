@@ -15,12 +15,11 @@ A device that shares the host's memory reads the values without a copy.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.device.base import MOST_Y
 from pyopencl_gbdt.device.staging import PIECE_BYTES
 from pyopencl_gbdt.errors import MemoryPlanError
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.primitives.packed_codes import bytes_of_codes
 from pyopencl_gbdt.primitives.radix_plan import scratch_bytes
 

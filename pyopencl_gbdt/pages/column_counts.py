@@ -7,12 +7,12 @@ the rule of ``cuts`` as far as these tell; it asks for the ranges that have to b
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.data.threads import in_threads
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.numerics.portable_math import ordered
 from pyopencl_gbdt.pages.cuts import NO_KEY, CutRule, run_begins, share_end
 

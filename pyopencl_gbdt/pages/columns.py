@@ -7,14 +7,13 @@ the bins that dense data would have.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.data.arrays.sparse import SparseMatrix
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.errors import MemoryPlanError
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.numerics import weights
 from pyopencl_gbdt.numerics.portable_math import ordered
 from pyopencl_gbdt.pages.cuts import SHARES, CutRule, midpoints, run_begins, tops

@@ -14,11 +14,11 @@ members of a team have the rows.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.numerics.portable_math import ordered
 from pyopencl_gbdt.pages.page import Layout
 

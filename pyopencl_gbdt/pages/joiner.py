@@ -12,7 +12,6 @@ joined in the same way: all rows are one piece.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +20,7 @@ from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device, DeviceArray, Program, staging
 from pyopencl_gbdt.device.arena import uploaded
 from pyopencl_gbdt.device.base import MOST_Y
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.pages.cuts import CutRule
 from pyopencl_gbdt.pages.joint_columns import JointColumns
 from pyopencl_gbdt.pages.levels import cut_features

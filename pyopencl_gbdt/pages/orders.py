@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
@@ -14,6 +13,7 @@ from pyopencl_gbdt.device.arena import MemoryPlan
 from pyopencl_gbdt.device.paper import PaperDevice
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.dtypes import c_type
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.pages.levels import CUTS
 from pyopencl_gbdt.pages.page import Layout, Page, QuantizedData, even_layout
 from pyopencl_gbdt.pages.quantize import Quantizer

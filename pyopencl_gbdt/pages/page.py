@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from pyopencl_gbdt.device import Capabilities, DeviceArray
 from pyopencl_gbdt.device.program import rows_a_launch
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.primitives.packed_codes import JoinedCodes, PackedCodes
 from pyopencl_gbdt.primitives.tiled_codes import TiledCodes
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.device import Device, DeviceArray
 from pyopencl_gbdt.errors import DataError
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.pages.cuts import search_tables
 from pyopencl_gbdt.pages.page import Layout, Page
 from pyopencl_gbdt.pages.quantize import Quantizer

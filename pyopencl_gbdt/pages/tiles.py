@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Protocol
 
@@ -14,6 +13,7 @@ from pyopencl_gbdt.device import Device, DeviceArray, Program, build_variant_pro
 from pyopencl_gbdt.device.arena import MemoryPlan
 from pyopencl_gbdt.device.program import bytes_a_launch
 from pyopencl_gbdt.dtypes import ROW
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.pages.cuts import search_tables
 from pyopencl_gbdt.pages.page import Layout, Page
 from pyopencl_gbdt.primitives.checks import run

@@ -5,12 +5,13 @@ These are its parameters, and facts about its data and devices.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from pyopencl_gbdt.device.capabilities import Capabilities
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.model.ensemble import Score, each
 from pyopencl_gbdt.model.formats.xgboost_links import LINKS
 from pyopencl_gbdt.numerics.random_numbers import n_entries

@@ -5,7 +5,7 @@ A name or a value whose meaning is one of this library is accepted. Any other ge
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 
 ALIASES: dict[str, tuple[str, ...]] = {
     "n_estimators": ("iterations", "num_iterations", "num_iteration", "n_iter", "num_trees",

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from pyopencl_gbdt.errors import GBDTError, ParameterError
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.model.formats.xgboost_links import LINKS
 from pyopencl_gbdt.parameters.facts import FitFacts
 from pyopencl_gbdt.parameters.row import Refusal, about

@@ -6,7 +6,6 @@ Sets of codes have the form that walks in blocks read; see ``cl_kernels/set_keys
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,6 +14,7 @@ import numpy.typing as npt
 from pyopencl_gbdt.device import Device, DeviceArray, staging
 from pyopencl_gbdt.device.program import Program
 from pyopencl_gbdt.dtypes import VALUE
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 
 U32 = npt.NDArray[np.uint32]
 #: Most work-groups of a launch; each takes one block of rows after another.

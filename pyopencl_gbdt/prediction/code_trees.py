@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.numerics.portable_math import ordered
 from pyopencl_gbdt.prediction.borders import Borders, borders_of
 from pyopencl_gbdt.primitives.packed_codes import code_dtype

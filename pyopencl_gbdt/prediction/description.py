@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import textwrap
 from collections import Counter
-from dataclasses import dataclass
 from html import escape
 
 import numpy as np
 
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.messages import plural
 from pyopencl_gbdt.model.best_round import BEST_ITERATION, first_of_history
 from pyopencl_gbdt.model.ensemble import Ensemble, each

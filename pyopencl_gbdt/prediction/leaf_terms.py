@@ -5,12 +5,12 @@ Rows walk in blocks, with the keys that decide where a row goes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.numerics.portable_math import as_margin, not_tiny
 
 F32 = npt.NDArray[np.float32]

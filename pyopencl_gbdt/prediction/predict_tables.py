@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.device import Device, build_variant_program
 from pyopencl_gbdt.device.program import Program
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.model.tables import Table
 from pyopencl_gbdt.numerics.portable_math import ordered
 from pyopencl_gbdt.prediction.borders import (

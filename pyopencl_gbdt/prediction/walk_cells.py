@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +12,7 @@ from pyopencl_gbdt.device.base import MOST_Y
 from pyopencl_gbdt.device.program import Program, rows_a_launch
 from pyopencl_gbdt.device.run_ahead import settled
 from pyopencl_gbdt.dtypes import WALK_BY_CELL, WALK_BY_SET
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.ensemble import each
 from pyopencl_gbdt.numerics.portable_math import is_missing, ordered

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy.typing as npt
 from pyopencl_gbdt.device import Device, DeviceArray, Launch, Variant, choose
 from pyopencl_gbdt.device.variants import fallbacks
 from pyopencl_gbdt.errors import DataError, ParameterError
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 
 #: The kernels' names of dtypes.
 C_NAMES = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +10,7 @@ import numpy.typing as npt
 from pyopencl_gbdt.device import Device, DeviceArray, Launch, Variant, choose
 from pyopencl_gbdt.dtypes import LEVEL, NODE, QUANTA, ROW, SCALE, SUM, c_type
 from pyopencl_gbdt.errors import DataError, ParameterError
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.primitives.checks import (
     ceil_div,
     check_array,

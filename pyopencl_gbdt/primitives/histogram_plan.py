@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.device import Capabilities, Variant
 from pyopencl_gbdt.device.variants import LOCAL_HEADROOM, choose, fallbacks
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.primitives.packed_codes import BlockOrder, code_dtype
 
 #: Work-groups of a histogram launch, as a multiple of those that a device runs at a time; where a

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -13,6 +13,7 @@ import numpy.typing as npt
 from pyopencl_gbdt.device import Device, DeviceArray
 from pyopencl_gbdt.device.room import lasting
 from pyopencl_gbdt.dtypes import BLOCK_BYTES, c_type
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 
 #: Odd numbers of blocks from which on a row gets another one, so that all have a neighbour.
 _LEAST_FILLED = 7

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy.typing as npt
 from pyopencl_gbdt.device import Capabilities, Device, DeviceArray, Launch, Variant, choose
 from pyopencl_gbdt.device.arena import MemoryPlan
 from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.primitives.checks import ceil_div
 
 #: Bits of a digit in the variants that count the digits of all passes at once.

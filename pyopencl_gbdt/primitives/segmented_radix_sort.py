@@ -5,7 +5,6 @@ Two methods: one segment after the other, or classes of segments by their length
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from pyopencl_gbdt.device import (
     Variant,
     build_variant_program,
 )
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.primitives.checks import (
     C_NAMES,
     OFFSET_DTYPES,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.device import DeviceArray
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 
 U32 = npt.NDArray[np.uint32]
 #: A present code in a tile; a tile has at most so many cells.

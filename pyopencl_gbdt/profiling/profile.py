@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.device.bandwidth import device_bandwidth
 from pyopencl_gbdt.device.timing import COPY, DOWNLOAD, FILL, UPLOAD, Stopwatch, Total
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.profiling.traffic import WHOLE_ARRAYS, Tally
 
 #: Phases of a fit: launches before the first tree, and launches of the rounds.

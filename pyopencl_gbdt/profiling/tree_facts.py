@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -15,6 +14,7 @@ from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.gradients.gradients import are_computed_again, are_counted_ahead
 from pyopencl_gbdt.growth.histogram import histogram_groups
 from pyopencl_gbdt.growth.split import candidates_of
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 
 I64 = npt.NDArray[np.int64]
 #: Bytes of a float32, and of the id of a row, an entry or a node.

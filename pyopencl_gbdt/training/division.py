@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -18,6 +17,7 @@ from pyopencl_gbdt.device import Device, open_device
 from pyopencl_gbdt.device.bandwidth import host_times
 from pyopencl_gbdt.device.selection import Chosen
 from pyopencl_gbdt.device.team.nccl import may_join
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.primitives.histogram import CodeHistogram
 from pyopencl_gbdt.training.fit_facts import Task

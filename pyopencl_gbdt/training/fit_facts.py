@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.device.selection import find_several, names_several
 from pyopencl_gbdt.evaluation.watched import Start
 from pyopencl_gbdt.growth import ordered_leaves
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.ensemble import Score
 from pyopencl_gbdt.model.leaf_kinds import LINEAR, with_vectors

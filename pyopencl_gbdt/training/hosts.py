@@ -14,7 +14,7 @@ import hashlib
 import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol
 
@@ -41,6 +41,7 @@ from pyopencl_gbdt.device.team.messages import (
 )
 from pyopencl_gbdt.errors import KernelLaunchError, ParameterError
 from pyopencl_gbdt.fit.share import Share
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.model import to_json
 from pyopencl_gbdt.pages.cuts import CUT_RULES
 from pyopencl_gbdt.pages.levels import cut_features, layout_of

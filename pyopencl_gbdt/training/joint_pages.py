@@ -9,7 +9,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -29,6 +28,7 @@ from pyopencl_gbdt.growth.joint_alone import (
     joint_shape,
     stands_alone,
 )
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.pages.cuts import CUT_RULES
 from pyopencl_gbdt.pages.joiner import Joiner, expected_layout, piece_rows
 from pyopencl_gbdt.pages.page import AnyPage, Layout, QuantizedData

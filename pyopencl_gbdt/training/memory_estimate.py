@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from pyopencl_gbdt.evaluation.watched import EvaluationSet
 from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.growth.policy import tree_sizes
 from pyopencl_gbdt.growth.recipe import choose_recipe
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.pages.cuts import CUT_RULES
 from pyopencl_gbdt.pages.levels import cut_features

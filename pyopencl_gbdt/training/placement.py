@@ -1,14 +1,13 @@
-"""Where the rows of a fit lie: all on its device, or in pages that take turns there.
+"""Where the rows of a fit lie: on its device, or, if nothing asks for all of them, pages in turn.
 
-The least memory is checked before the data are quantised, and the exact memory afterwards. If all
-rows do not fit, and nothing asks for all of them at a time, pages take turns.
+The least memory is checked before the data are quantised, and the exact memory afterwards.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -47,6 +46,7 @@ from pyopencl_gbdt.growth.recipe import (
     choose_rows,
 )
 from pyopencl_gbdt.growth.round_kernels import RoundKernels
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.pages.columns import ColumnSizes
 from pyopencl_gbdt.pages.cuts import CUT_RULES

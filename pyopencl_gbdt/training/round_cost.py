@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.parameters.parameters import Parameters
 
 #: Bytes of a code's sums: gradient and Hessian, 8 each.

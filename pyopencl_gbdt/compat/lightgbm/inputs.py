@@ -7,13 +7,13 @@ Rows and labels are checked as scikit-learn's tools expect; losses and metrics g
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from inspect import signature
 from typing import Any
 
 from sklearn.utils.validation import check_array, check_X_y
 
 from pyopencl_gbdt.compat.lightgbm.dataset import Dataset
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 
 #: scikit-learn before 1.6 has another name.
 _FINITE = next(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.compat.lightgbm.objectives import LINKS
 from pyopencl_gbdt.data.dataset import Dataset
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.objectives.custom import FunctionObjective
 
 F64 = npt.NDArray[np.float64]

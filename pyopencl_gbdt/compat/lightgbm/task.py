@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from pyopencl_gbdt.compat.lightgbm.settings import boosting_of, hessian_factor, 
 from pyopencl_gbdt.compat.lightgbm.values import checked_values, loss_of_classes
 from pyopencl_gbdt.data import dataset as own
 from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ import numpy.typing as npt
 from pyopencl_gbdt.callbacks import TrainingCallback
 from pyopencl_gbdt.callbacks.base import EvalsLog, Plan, TrainingModel
 from pyopencl_gbdt.data.dataset import Dataset
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.metrics import get_metric
 from pyopencl_gbdt.model.ensemble import each
 from pyopencl_gbdt.objectives import Objective

@@ -12,7 +12,7 @@ import platform
 import sys
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import IntEnum
 from functools import reduce
 from typing import Any
@@ -28,6 +28,7 @@ from pyopencl_gbdt.device.team.messages import UserValue
 from pyopencl_gbdt.device.team.mpi import MpiTeam, job_communicator
 from pyopencl_gbdt.device.team.tracker import tracked_team
 from pyopencl_gbdt.errors import DataTypeError, ParameterError
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.messages import show
 
 _KNOWN = ("", "rabit", "federated", "in-memory", "in-memory-federated")

@@ -8,7 +8,7 @@ run over the rows in their order, in float64, so equal data give equal bytes eve
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from pyopencl_gbdt.compat.xgboost.losses import GivenGradients, Gradients, Slot
 from pyopencl_gbdt.compat.xgboost.matrices import DMatrix
 from pyopencl_gbdt.compat.xgboost.rounds import HostRounds, Plan
 from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.ensemble import each

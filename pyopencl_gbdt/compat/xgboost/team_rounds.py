@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from itertools import count
 from typing import Any
@@ -36,6 +36,7 @@ from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device.team.current import working_for
 from pyopencl_gbdt.device.team.messages import OwnHooks
 from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.prediction.model import Model
 from pyopencl_gbdt.training.hosts import HostTeam, Plans, train_among

@@ -7,7 +7,7 @@ not to its arrays, and not to the flags that SciPy keeps in it, such as ``has_so
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import Any
 
@@ -20,6 +20,7 @@ from pyopencl_gbdt.data.arrays.narrow import check_missing, to_float32
 from pyopencl_gbdt.data.arrays.sparse import I32, I64, SparseMatrix
 from pyopencl_gbdt.data.blurred import Blurred, Sifted
 from pyopencl_gbdt.errors import DataError, ParameterError
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.messages import Source, show, variable
 
 #: Columns are numbered by int32.

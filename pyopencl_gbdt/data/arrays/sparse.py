@@ -11,13 +11,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.data.arrays.containers import CHUNK
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 
 F32 = npt.NDArray[np.float32]
 I32 = npt.NDArray[np.int32]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -19,6 +19,7 @@ from pyopencl_gbdt.data.batches.rows import BATCH_BYTES, BatchedRows, RowBatch
 from pyopencl_gbdt.data.features import Features
 from pyopencl_gbdt.data.files.reading import Reading
 from pyopencl_gbdt.errors import DataError, DataTypeError, ParameterError
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.messages import plural, show
 
 if TYPE_CHECKING:

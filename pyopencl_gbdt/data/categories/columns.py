@@ -6,13 +6,13 @@ import math
 import numbers
 import re
 import sys
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pyopencl_gbdt.errors import DataError
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.messages import show
 
 #: A whole number as Python writes it: text that spells one is that number.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -14,6 +13,7 @@ import numpy.typing as npt
 from pyopencl_gbdt.data.budget import check_free
 from pyopencl_gbdt.data.categories.columns import Column, as_objects, clean
 from pyopencl_gbdt.errors import DataError
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.messages import plural, show
 
 F32 = npt.NDArray[np.float32]

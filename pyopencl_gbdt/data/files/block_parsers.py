@@ -11,7 +11,6 @@ import importlib
 import io
 import re
 from collections.abc import Callable, Container
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -20,6 +19,7 @@ from numpy.typing import NDArray
 
 from pyopencl_gbdt.data.files.contents import Data
 from pyopencl_gbdt.data.files.csv_header import MISSING
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,6 @@ import operator
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from os import PathLike
 from typing import Any, Protocol
@@ -29,6 +28,7 @@ from pyopencl_gbdt.data.files.contents import Data, lines_of
 from pyopencl_gbdt.data.files.reading import check_unnamed
 from pyopencl_gbdt.data.remarks import Remarks
 from pyopencl_gbdt.errors import DataError
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.messages import Source, plural, show
 
 MISSING = frozenset({"", "NA", "?"})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from os import PathLike
 from typing import Any
 
@@ -18,6 +18,7 @@ from pyopencl_gbdt.data.budget import Budget
 from pyopencl_gbdt.data.files.contents import Data, lines_of
 from pyopencl_gbdt.data.files.libsvm_matrix import Where, check_shape, matrix_of
 from pyopencl_gbdt.errors import DataError
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.messages import plural, show
 
 CHUNK = 1 << 17

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from importlib.resources import as_file, files
 from itertools import islice
 from os import PathLike, fspath
@@ -25,6 +25,7 @@ from pyopencl_gbdt.data.files.libsvm import parse_libsvm, query_ids
 from pyopencl_gbdt.data.files.npz import read_npz
 from pyopencl_gbdt.data.remarks import Remarks
 from pyopencl_gbdt.errors import DataError
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 
 FORMATS = ("auto", "delimited", "libsvm", "npz")
 LIBSVM_SUFFIXES = (".libsvm", ".svm", ".svmlight")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from os import PathLike, fspath
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from pyopencl_gbdt.data.batches.rows import BATCH_BYTES
 from pyopencl_gbdt.errors import DataError, ParameterError
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.messages import show
 
 #: What columns of labels are called.

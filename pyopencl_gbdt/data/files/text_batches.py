@@ -6,7 +6,7 @@ import contextlib
 import gzip
 import zlib
 from collections.abc import Generator, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import IO
 
@@ -33,6 +33,7 @@ from pyopencl_gbdt.data.files.libsvm import parse_libsvm, query_ids
 from pyopencl_gbdt.data.files.readers import looks_like_libsvm
 from pyopencl_gbdt.data.files.reading import Reading, described
 from pyopencl_gbdt.errors import DataError
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 
 #: Bytes of text in a batch. Parsing takes about 50 times as much memory for a block of it.
 TEXT_BYTES = 8 * 1024 * 1024

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from pyopencl_gbdt.device.capabilities import Capabilities
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 
 MEASURED = "measured for this library; see docs/portability.md"
 

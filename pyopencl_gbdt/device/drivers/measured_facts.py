@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from pyopencl_gbdt.device.drivers.atomic_facts import (
     int64_atomics,
     word_sums,
 )  # fmt: skip
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 
 #: Seconds that a timed kernel takes at least, and at most: drivers of displays end long kernels.
 _LEAST_SECONDS, _MOST_SECONDS = 0.003, 0.1

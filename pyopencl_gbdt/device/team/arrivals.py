@@ -11,9 +11,9 @@ import selectors
 import socket
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from pyopencl_gbdt.device.team.handshake import Keys, Listening, StrangerError
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 
 #: A member sends its hello as soon as it connects, and its proof as soon as it has the answer.
 HANDSHAKE_SECONDS = 10.0

@@ -22,9 +22,10 @@ import secrets
 import socket
 import struct
 import time
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 
 #: Environment variables, in seconds.
 SILENCE, PATIENCE = "PYOPENCL_GBDT_TEAM_SILENCE", "PYOPENCL_GBDT_TEAM_PATIENCE"

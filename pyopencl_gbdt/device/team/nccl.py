@@ -11,7 +11,6 @@ import os
 import socket
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Protocol
 
@@ -22,6 +21,7 @@ from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.device.team.messages import CardOfMember, CardsJoined, Message, NcclName, Value
 from pyopencl_gbdt.device.team.sums import Window, rows_of
 from pyopencl_gbdt.errors import TeamError
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 
 #: ``off`` sends all sums through the host's memory.
 ENVIRONMENT = "PYOPENCL_GBDT_NCCL"

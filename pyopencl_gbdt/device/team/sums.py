@@ -12,7 +12,6 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from typing import Any, Protocol
@@ -21,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.device.base import Array, Device, DeviceArray, Wait
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 
 #: The rows of an array to add up, or what tells them when the device has computed them.
 Window = slice | Callable[[], slice]

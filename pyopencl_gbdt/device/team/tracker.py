@@ -22,7 +22,6 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from typing import Any
 
 from pyopencl_gbdt.device.team.arrivals import Arrivals
@@ -31,6 +30,7 @@ from pyopencl_gbdt.device.team.handshake import Limits, Listening, StrangerError
 from pyopencl_gbdt.device.team.rendezvous import Address, Rendezvous, listening
 from pyopencl_gbdt.device.team.sockets import SocketTeam
 from pyopencl_gbdt.errors import ParameterError, TeamError
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 
 #: The tracker's place in a handshake, and a number above all that workers draw for theirs.
 _TRACKER, _PLACES = 0, 2**31

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Protocol
 
 from pyopencl_gbdt.device.capabilities import Capabilities
@@ -38,6 +38,7 @@ from pyopencl_gbdt.device.variants.table import KERNELS
 from pyopencl_gbdt.device.variants.tuning import Choice, sizes, tunable, using
 from pyopencl_gbdt.device.variants.variant import Variant
 from pyopencl_gbdt.errors import GBDTError, KernelFallbackWarning
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 
 #: A candidate must take at most this share of the table's time, since clocks are noisy.
 _WORTH = 0.97

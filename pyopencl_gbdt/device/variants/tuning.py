@@ -13,7 +13,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from pyopencl_gbdt.device.capabilities import Capabilities
 from pyopencl_gbdt.device.variants.table import KERNELS
 from pyopencl_gbdt.device.variants.variant import Variant
 from pyopencl_gbdt.errors import DeviceError
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 
 ENVIRONMENT = "PYOPENCL_GBDT_TUNING"
 _FORMAT = "pyopencl_gbdt tuning 1"

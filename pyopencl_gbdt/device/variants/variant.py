@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Literal
 
 from pyopencl_gbdt.device.capabilities import Capabilities, Kind
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 
 #: What a variant may require of a device, with a text for people. For a new requirement, add a line
 #: here, and a field of the same name to ``Variant`` and ``Capabilities``: a bool, or the least that

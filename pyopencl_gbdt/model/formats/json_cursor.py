@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import reprlib
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.data.names import UNSAFE
 from pyopencl_gbdt.errors import ModelFormatError
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 
 _NAME = re.compile(r"[A-Za-z0-9_.+-]{1,80}")
 _INTEGER = re.compile(r"-?[0-9]{1,18}")

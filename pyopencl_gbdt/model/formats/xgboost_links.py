@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from decimal import Decimal
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
+
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 
 _ONE = np.float32(1.0)
 _CLAMP = np.float32(1e-6)

@@ -13,7 +13,6 @@ Where all trees of a file have them so, in order, they are read as NumPy arrays,
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import chain
 from operator import itemgetter
 from typing import Any
@@ -21,6 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.model.formats.json_cursor import Cursor
 from pyopencl_gbdt.model.formats.node_arrays import NodeArrays
 from pyopencl_gbdt.model.sets import U32, packed

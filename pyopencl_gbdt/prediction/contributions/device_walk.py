@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.device import Device, DeviceArray, Variant, build_variant_program
 from pyopencl_gbdt.device.program import Program
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.prediction.contributions.device_rows import DeviceRows
 from pyopencl_gbdt.prediction.contributions.host_levels import TreeSums
 from pyopencl_gbdt.prediction.contributions.kinds import Kind

@@ -7,12 +7,12 @@ The order of the float32 operations is that of the kernels and of the twin in
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.data.arrays.sparse import SparseMatrix
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.prediction.contributions.path_factors import GONE, RIGHT, PathFactors
 from pyopencl_gbdt.prediction.host_walk import HostWalk
 
