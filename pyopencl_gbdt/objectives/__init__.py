@@ -79,16 +79,13 @@ def get_objective(
     if name not in OBJECTIVES:
         raise ParameterError(f"objective={name!r}: expected one of {sorted(OBJECTIVES)}")
     objective = OBJECTIVES[name]
-    if parameters is None or (isinstance(parameters, Mapping) and not parameters):
+    if parameters is None:
         return objective
-    if isinstance(parameters, Mapping):
-        names = [f.name for f in fields(objective) if f.name in parameters]
-        own: dict[str, Any] = {name: parameters[name] for name in names}
-    else:
-        own = {f.name: getattr(parameters, f.name) for f in fields(objective)}
-    if all(value == getattr(objective, name) for name, value in own.items()):
-        return objective  # whose kernel may be written already
-    return objective.having(**own)
+    if not isinstance(parameters, Mapping):
+        return objective.of_training(parameters)
+    own: dict[str, Any] = {f.name: getattr(objective, f.name) for f in fields(objective)}
+    given = {name: parameters[name] for name in own if name in parameters}
+    return objective if given.items() <= own.items() else objective.having(**given)
 
 
 def custom_objective(given: object) -> Custom | None:

@@ -177,8 +177,7 @@ class Objective(ABC):
             Gradient and Hessian with respect to the margins, without row weights.
         """
         label = data.label if data.n_targets == 1 else data.label.T
-        g, h = self.gradient(margins, not_tiny(label, 2.0**-126))
-        return g, h
+        return self.gradient(margins, not_tiny(label, 2.0**-126))
 
     def check_data(self, data: Dataset) -> None:
         """Raise an error if the data lack something that the loss needs, or hold invalid labels.
@@ -212,8 +211,13 @@ class Objective(ABC):
 
     def leaf_weights(self, label: F32, weight: F32 | None) -> I64 | None:
         """Return ``leaf_shares`` of all rows as integers with a sum below 2^62, or None."""
-        share = self.leaf_shares(label, weight)
-        return None if share is None else whole(share)
+        return None if (share := self.leaf_shares(label, weight)) is None else whole(share)
+
+    def of_training(self, parameters: Any) -> Objective:
+        """Return the loss with what ``Parameters`` give for its fields."""
+        own = {f.name: getattr(parameters, f.name) for f in fields(self)}
+        same = all(value == getattr(self, name) for name, value in own.items())
+        return self if same else self.having(**own)  # its kernel may be written already
 
     def having(self, **parameters: Any) -> Objective:
         """Return the loss with these parameters, which are fields of the class."""

@@ -16,7 +16,7 @@ from pyopencl_gbdt.callbacks import (
     TrainingCallback,
 )
 from pyopencl_gbdt.callbacks.base import TrainingModel
-from pyopencl_gbdt.callbacks.by_arguments import with_arguments
+from pyopencl_gbdt.callbacks.by_arguments import all_callbacks
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device.drivers.fallback import with_fallbacks
 from pyopencl_gbdt.device.run_ahead import clear_frames
@@ -135,8 +135,8 @@ def cv(
     params = given_instead(params, n_estimators=planned, objective=obj)
     check_callables(fpreproc=fpreproc)
     check_switches(stratified=stratified, shuffle=shuffle, as_pandas=as_pandas)
-    everyone = with_arguments(
-        CallbackList(() if callbacks is None else callbacks),
+    everyone = all_callbacks(
+        callbacks,
         verbose=verbose if verbose_eval is None else verbose_eval, show_stdv=show_stdv,
         report=report, early_stopping_rounds=early_stopping_rounds, maximize=maximize,
     )  # fmt: skip

@@ -23,9 +23,9 @@ from pyopencl_gbdt.data.targets import check_base_margin
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.errors import DataError, DataTypeError, ParameterError
 from pyopencl_gbdt.model.ensemble import Score, each
-from pyopencl_gbdt.objectives import Objective, custom_objective, get_objective
+from pyopencl_gbdt.objectives import OBJECTIVES, Objective, custom_objective
 from pyopencl_gbdt.objectives.base import F32
-from pyopencl_gbdt.objectives.custom import CUSTOM
+from pyopencl_gbdt.objectives.custom import CUSTOM, Custom
 from pyopencl_gbdt.parameters.facts import FitFacts
 from pyopencl_gbdt.parameters.parameters import ROWS, Parameters, as_mapping
 from pyopencl_gbdt.parameters.refusals import REFUSED
@@ -168,6 +168,17 @@ def _check_arguments(given: Mapping[str, Any], custom_metric: Any, profile: Any)
             )
 
 
+def _own_loss(given: dict[Any, Any]) -> Custom | None:
+    """Return the user's own loss, which then has a name in the parameters; None for others."""
+    named = given.get("objective")
+    if named is None or (isinstance(named, str) and named in OBJECTIVES):
+        return None
+    own = custom_objective(named)
+    if own is not None:
+        given["objective"] = CUSTOM
+    return own
+
+
 def prepare(
     params: Given,
     data: Dataset | None,
@@ -213,13 +224,11 @@ def prepare(
     _check_arguments(given, custom_metric, profile)
     for name in ("categorical_features", "categorical_feature", "cat_features"):
         given.pop(name, None)
-    own = custom_objective(given.get("objective"))
-    if own is not None:
-        given["objective"] = CUSTOM
+    own = _own_loss(given)
     p = asked = (like and like.asked) or Parameters.from_dict(given)
     if own is None and p.objective == CUSTOM:
         raise ParameterError("objective='custom': expected the loss itself; give its callable")
-    objective = get_objective(p.objective, p) if own is None else own
+    objective = OBJECTIVES[p.objective].of_training(p) if own is None else own
     _check_labelled(data, "the training data")
     if before is not None and p.cat_method == "auto":
         p = replace(p, cat_method="sets")  # statistics of other data cannot be continued

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from pyopencl_gbdt.device import early_start
 
 if TYPE_CHECKING:
-    from pyopencl_gbdt.callbacks.base import CallbackList, TrainingCallback
+    from pyopencl_gbdt.callbacks.base import CallbackList, Plan, TrainingCallback
     from pyopencl_gbdt.callbacks.checkpoint_files import CheckPoint
     from pyopencl_gbdt.data.dataset import Dataset
     from pyopencl_gbdt.device import Device
@@ -117,27 +117,26 @@ def train(
     frees the device's memory.
     """
     early_start.begin(params)
-    from pyopencl_gbdt.callbacks.base import CallbackList, Plan
     from pyopencl_gbdt.device.drivers.fallback import tries
     from pyopencl_gbdt.device.run_ahead import clear_frames
     from pyopencl_gbdt.parameters.parameters import given_instead
-    from pyopencl_gbdt.training.preparing import check_history, check_rounds, fingerprint, prepare
+    from pyopencl_gbdt.training.preparing import check_history, check_rounds, prepare
 
     n_rounds = check_rounds(n_rounds if num_boost_round is None else num_boost_round)
     model = model if xgb_model is None else xgb_model
     check_history(evals_result)
     params = given_instead(params, n_estimators=n_rounds, objective=obj)
-    everyone = CallbackList(() if callbacks is None else callbacks)
+    everyone: CallbackList | None = None
     verbose = verbose if verbose_eval is None else verbose_eval
-    watched = verbose, report, maximize, early_stopping_rounds
-    if any(given is not None and given is not False for given in watched):
-        from pyopencl_gbdt.callbacks.by_arguments import with_arguments
+    watched = callbacks, verbose, report, maximize, early_stopping_rounds, communicator
+    if any(given not in (None, False, ()) for given in watched):
+        from pyopencl_gbdt.callbacks.by_arguments import all_callbacks
 
-        everyone = with_arguments(
-            everyone, verbose=verbose, report=report,
+        everyone = all_callbacks(
+            callbacks, verbose=verbose, report=report,
             early_stopping_rounds=early_stopping_rounds, maximize=maximize,
         )  # fmt: skip
-    if communicator is not None:
+    if communicator is not None and everyone is not None:
         given = params, data, evals or (), eval_metric, model, custom_metric
         from pyopencl_gbdt.device.team.mpi import joined_team
         from pyopencl_gbdt.training.hosts import Plans, train_among
@@ -148,17 +147,10 @@ def train(
         made = train_among(team, plans, _saved, led, leaves=leaves)
         return with_history(made, evals_result)
     task = prepare(params, data, evals, eval_metric, model, custom_metric, profile=profile)
-    metrics = {name: list(task.metrics) for _, name in task.evals}
-    everyone.check(
-        Plan(
-            task.params.n_estimators,
-            metrics,
-            partial(fingerprint, task),
-            task.begins_with,
-            task.state_sizes,
-        )
-    )
-    saved = _saved(everyone)
+    saved = None
+    if everyone is not None:
+        everyone.check(_plan(task))
+        saved = _saved(everyone)
     try:
         for attempt in tries():
             with attempt:
@@ -178,10 +170,18 @@ def with_history(made: Model, evals_result: dict[str, Any] | None) -> Model:
     return made
 
 
+def _plan(task: Task) -> Plan:
+    """Return what callbacks know of a training before it begins."""
+    from pyopencl_gbdt.callbacks.base import Plan
+    from pyopencl_gbdt.training.preparing import fingerprint
+
+    metrics = {name: list(task.metrics) for _, name in task.evals}
+    own = partial(fingerprint, task), task.begins_with, task.state_sizes
+    return Plan(task.params.n_estimators, metrics, *own)
+
+
 def _saved(callbacks: CallbackList) -> CheckPoint | None:
     """Return the checkpoint to resume from."""
-    if not callbacks.callbacks:
-        return None
     from pyopencl_gbdt.callbacks.checkpoint import TrainingCheckPoint
 
     savers = [c for c in callbacks.callbacks if isinstance(c, TrainingCheckPoint)]
@@ -194,7 +194,9 @@ def _saved(callbacks: CallbackList) -> CheckPoint | None:
     return saved
 
 
-def _fit(task: Task, callbacks: CallbackList, saved: CheckPoint | None, profile: bool) -> Model:
+def _fit(
+    task: Task, callbacks: CallbackList | None, saved: CheckPoint | None, profile: bool
+) -> Model:
     """Train on a device; the arguments have been checked."""
     if saved is not None:
         from pyopencl_gbdt.training.continuing import by_outputs, continued_point
@@ -202,7 +204,11 @@ def _fit(task: Task, callbacks: CallbackList, saved: CheckPoint | None, profile:
         start = continued_point(by_outputs(saved.ensemble))
         task = replace(task, start=start, history=saved.history, state=saved.state)
     with opened_fit(task, profile=profile) as fit:
-        return _led(callbacks, fit, saved)
+        if callbacks is not None:
+            return _led(callbacks, fit, saved)
+        for _ in range(task.params.n_estimators):
+            fit.step()
+        return fit.finish(fit.model())
 
 
 @contextlib.contextmanager
