@@ -65,12 +65,12 @@ class Team(Protocol):
     @property
     def size(self) -> int: ...
 
-    def exchange(self, message: type[Message[Value]], value: Value) -> list[Value]:
+    def exchange(self, message: Message[Value], value: Value) -> list[Value]:
         """Return the values of all members, in the order of ranks; waits for all members.
 
         Parameters
         ----------
-        message : type
+        message : Message
             One of ``device/team/messages.py``, the same in all members.
         value : object
 
@@ -80,7 +80,7 @@ class Team(Protocol):
             If another member has failed, or sends another message.
         """
 
-    def add_up(self, message: type[Message[Any]], part: Integers) -> Integers:
+    def add_up(self, message: Message[Any], part: Integers) -> Integers:
         """Return the sum of all members' arrays of integers, which have one shape."""
 
     def sum(
@@ -119,10 +119,10 @@ class Team(Protocol):
     def joined_cards(self, device: Device) -> AbstractContextManager[None]:
         """Let NCCL add up on the cards of the members' processes within the block, if it can."""
 
-    def least(self, message: type[Message[int]], number: int) -> int:
+    def least(self, message: Message[int], number: int) -> int:
         """Return the smallest of all members' numbers; waits for all members."""
 
-    def most(self, message: type[Message[int]], number: int) -> int:
+    def most(self, message: Message[int], number: int) -> int:
         """Return the largest of all members' numbers; waits for all members."""
 
 
@@ -132,11 +132,11 @@ class Alone:
     rank, size = 0, 1
     enqueues = keeps_own = False
 
-    def exchange(self, message: type[Message[Value]], value: Value) -> list[Value]:
+    def exchange(self, message: Message[Value], value: Value) -> list[Value]:
         """Return the one value."""
         return [value]
 
-    def add_up(self, message: type[Message[Any]], part: Integers) -> Integers:
+    def add_up(self, message: Message[Any], part: Integers) -> Integers:
         """Return the array."""
         return part
 
@@ -156,11 +156,11 @@ class Alone:
         """Join nothing."""
         return nullcontext()
 
-    def least(self, message: type[Message[int]], number: int) -> int:
+    def least(self, message: Message[int], number: int) -> int:
         """Return the number."""
         return number
 
-    def most(self, message: type[Message[int]], number: int) -> int:
+    def most(self, message: Message[int], number: int) -> int:
         """Return the number."""
         return number
 
@@ -209,13 +209,13 @@ class Member(ABC):
     def _exchange(self, stamp: Stamp, value: Any) -> tuple[list[Stamp], list[Any]]:
         """Return the stamps and the values of all members, in the order of ranks."""
 
-    def exchange(self, message: type[Message[Value]], value: Value) -> list[Value]:
+    def exchange(self, message: Message[Value], value: Value) -> list[Value]:
         """Return the values of all members, in the order of ranks; see ``Team``."""
-        stamps, values = self._exchange((message.__name__, self.buffers.n_sums), value)
+        stamps, values = self._exchange((message.name, self.buffers.n_sums), value)
         check_step(stamps, self.ranks)
         return values
 
-    def add_up(self, message: type[Message[Any]], part: Integers) -> Integers:
+    def add_up(self, message: Message[Any], part: Integers) -> Integers:
         """Return the sum of all members' arrays."""
         first, *others = self.exchange(message, part)
         total: Integers = first.copy()
@@ -262,11 +262,11 @@ class Member(ABC):
         """Return the sum over the members, one action."""
         return [ReduceOwn(self, array, window, array.dtype, ends=tuple(ends))]
 
-    def least(self, message: type[Message[int]], number: int) -> int:
+    def least(self, message: Message[int], number: int) -> int:
         """Return the smallest of all members' numbers."""
         return min(self.exchange(message, number))
 
-    def most(self, message: type[Message[int]], number: int) -> int:
+    def most(self, message: Message[int], number: int) -> int:
         """Return the largest of all members' numbers."""
         return max(self.exchange(message, number))
 

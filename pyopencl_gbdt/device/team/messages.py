@@ -1,4 +1,4 @@
-"""The messages of a team: what its members tell each other, one class each.
+"""The messages of a team: what its members tell each other.
 
 All members send the same messages in the same order. Each message carries its name, and how many
 sums the member has run before it. So a member that takes another branch of the code is found at
@@ -33,278 +33,163 @@ NOTHING: Stamp = ("nothing", 0)
 
 
 class Message(Generic[_Value_co]):
-    """A kind of message, and the type of its value."""
+    """A kind of message, which has a type of values.
+
+    Parameters
+    ----------
+    name : str
+        By which errors call it.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
 
 
 # -- before the training: what every member has -------------------------------------------------
-class Failure(Message["str | None"]):
-    """The error that ended a piece of work, or None."""
-
-
-class KnownFacts(Message[tuple[Mapping[str, Any], str]]):
-    """Facts that have to be the same in all members, and what the member read."""
-
-
-class HasRows(Message[bool]):
-    """Whether the member has rows."""
-
-
-class RowCount(Message[int]):
-    """The number of the member's rows."""
-
-
-class RowsAndQueries(Message[tuple[int, int]]):
-    """The numbers of the member's rows and queries."""
-
-
-class ColumnCount(Message[int]):
-    """The number of columns of the member's rows."""
-
-
-class ColumnLevels(Message[Mapping[int, tuple[Any, bool]]]):
-    """The levels of categorical columns, and whether all values of a column are text."""
-
-
-class HostName(Message[str]):
-    """The name of the member's host."""
-
-
-class DeviceKey(Message[object]):
-    """What tells a device of this process from others."""
-
-
-class CardOfMember(Message["tuple[str, str] | None"]):
-    """The host and the bus address of the member's card; None where NCCL cannot join it."""
-
-
-class NcclName(Message[Any]):
-    """By what the members' cards find each other, from member 0."""
-
-
-class CardsJoined(Message[bool]):
-    """Whether NCCL joined the member's card with the others."""
-
+#: The error that ended a piece of work, or None.
+Failure = Message[str | None]("Failure")
+#: Facts that have to be the same in all members, and what the member read.
+KnownFacts = Message[tuple[Mapping[str, Any], str]]("KnownFacts")
+#: Whether the member has rows.
+HasRows = Message[bool]("HasRows")
+#: The number of the member's rows.
+RowCount = Message[int]("RowCount")
+#: The numbers of the member's rows and queries.
+RowsAndQueries = Message[tuple[int, int]]("RowsAndQueries")
+#: The number of columns of the member's rows.
+ColumnCount = Message[int]("ColumnCount")
+#: The levels of categorical columns, and whether all values of a column are text.
+ColumnLevels = Message[Mapping[int, tuple[Any, bool]]]("ColumnLevels")
+#: The name of the member's host.
+HostName = Message[str]("HostName")
+#: What tells a device of this process from others.
+DeviceKey = Message[object]("DeviceKey")
+#: The host and the bus address of the member's card; None where NCCL cannot join it.
+CardOfMember = Message[tuple[str, str] | None]("CardOfMember")
+#: By what the members' cards find each other, from member 0.
+NcclName = Message[Any]("NcclName")
+#: Whether NCCL joined the member's card with the others.
+CardsJoined = Message[bool]("CardsJoined")
 
 # -- labels and weights ---------------------------------------------------------------------------
-class RowValues(Message[npt.NDArray[Any]]):
-    """One of the arrays of labels, weights, margins and sizes of queries."""
-
-
-class ExactLabelSums(Message[tuple[list[Fraction], Fraction]]):
-    """The sum of every target's labels, and that of weights, without rounding."""
-
-
-class ClassWeights(Message[list[Fraction]]):
-    """The sum of the weights of every class."""
-
-
-class WeightExponents(Message[_Integers]):
-    """The number of weights of every power of two."""
-
-
-class WeightBits(Message[int]):
-    """The bits of the largest scaled weight."""
-
-
-class LargestLeafShare(Message[float]):
-    """The largest weight of a row in its leaf's quantile."""
-
-
-class QueryLabels(Message[Any]):
-    """The sizes and facts of a ranking loss's queries."""
-
+#: One of the arrays of labels, weights, margins and sizes of queries.
+RowValues = Message[npt.NDArray[Any]]("RowValues")
+#: The sum of every target's labels, and that of weights, without rounding.
+ExactLabelSums = Message[tuple[list[Fraction], Fraction]]("ExactLabelSums")
+#: The sum of the weights of every class.
+ClassWeights = Message[list[Fraction]]("ClassWeights")
+#: The number of weights of every power of two.
+WeightExponents = Message[_Integers]("WeightExponents")
+#: The bits of the largest scaled weight.
+WeightBits = Message[int]("WeightBits")
+#: The largest weight of a row in its leaf's quantile.
+LargestLeafShare = Message[float]("LargestLeafShare")
+#: The sizes and facts of a ranking loss's queries.
+QueryLabels = Message[Any]("QueryLabels")
 
 # -- evaluation sets and checkpoints --------------------------------------------------------------
-class IsTrainingData(Message[bool]):
-    """Whether an evaluation set is the training data."""
-
-
-class InBatches(Message["bool | None"]):
-    """Whether the rows of an evaluation set come in batches; None where there are none."""
-
-
-class EvaluationRows(Message[Any]):
-    """The member's rows of an evaluation set."""
-
-
-class SavesCheckpoints(Message[bool]):
-    """Whether the member's callbacks write checkpoints."""
-
-
-class RowDigests(Message[npt.NDArray[np.uint64]]):
-    """Sums of the digests of rows."""
-
-
-class NewestCheckpoint(Message[Any]):
-    """The checkpoint to resume from, or None."""
-
+#: Whether an evaluation set is the training data.
+IsTrainingData = Message[bool]("IsTrainingData")
+#: Whether the rows of an evaluation set come in batches; None where there are none.
+InBatches = Message[bool | None]("InBatches")
+#: The member's rows of an evaluation set.
+EvaluationRows = Message[Any]("EvaluationRows")
+#: Whether the member's callbacks write checkpoints.
+SavesCheckpoints = Message[bool]("SavesCheckpoints")
+#: Sums of the digests of rows.
+RowDigests = Message[npt.NDArray[np.uint64]]("RowDigests")
+#: The checkpoint to resume from, or None.
+NewestCheckpoint = Message[Any]("NewestCheckpoint")
 
 # -- columns become codes -------------------------------------------------------------------------
-class BatchPass(Message[bool]):
-    """Whether the member begins another pass over the batches."""
-
-
-class BatchOfRows(Message[list[Any]]):
-    """The next batch, which member 0 has read."""
-
-
-class BatchDone(Message[None]):
-    """The member is done with a batch."""
-
-
-class LevelCounts(Message[Any]):
-    """The number of rows of each level of a column."""
-
-
-class ColumnCuts(Message[tuple[npt.NDArray[np.uint32], Any]]):
-    """The columns that the member has cut, and their cut points."""
-
-
-class WholeWeights(Message["tuple[int, int, int | None]"]):
-    """Rows, rows that count, and the exponent of the largest weight."""
-
-
-class MissingValues(Message[_Integers]):
-    """Which columns have missing values."""
-
-
-class ColumnsAtATime(Message[int]):
-    """The number of columns that the member's memory allows at a time."""
-
-
-class ColumnTotals(Message[_Integers]):
-    """The rows and weights of columns."""
-
-
-class DistinctCounts(Message[_Integers]):
-    """The numbers of distinct values of columns."""
-
-
-class RangeCounts(Message[_Integers]):
-    """The rows and weights of parts of ranges."""
-
-
-class DistinctValues(Message[Any]):
-    """The distinct values of ranges, with rows and weights."""
-
-
-class FollowingValues(Message[Any]):
-    """The smallest values above those that a column's borders end at."""
-
-
-class ZeroSigns(Message[Any]):
-    """The signs of zeros of columns."""
-
+#: Whether the member begins another pass over the batches.
+BatchPass = Message[bool]("BatchPass")
+#: The next batch, which member 0 has read.
+BatchOfRows = Message[list[Any]]("BatchOfRows")
+#: The member is done with a batch.
+BatchDone = Message[None]("BatchDone")
+#: The number of rows of each level of a column.
+LevelCounts = Message[Any]("LevelCounts")
+#: The columns that the member has cut, and their cut points.
+ColumnCuts = Message[tuple[npt.NDArray[np.uint32], Any]]("ColumnCuts")
+#: Rows, rows that count, and the exponent of the largest weight.
+WholeWeights = Message[tuple[int, int, int | None]]("WholeWeights")
+#: Which columns have missing values.
+MissingValues = Message[_Integers]("MissingValues")
+#: The number of columns that the member's memory allows at a time.
+ColumnsAtATime = Message[int]("ColumnsAtATime")
+#: The rows and weights of columns.
+ColumnTotals = Message[_Integers]("ColumnTotals")
+#: The numbers of distinct values of columns.
+DistinctCounts = Message[_Integers]("DistinctCounts")
+#: The rows and weights of parts of ranges.
+RangeCounts = Message[_Integers]("RangeCounts")
+#: The distinct values of ranges, with rows and weights.
+DistinctValues = Message[Any]("DistinctValues")
+#: The smallest values above those that a column's borders end at.
+FollowingValues = Message[Any]("FollowingValues")
+#: The signs of zeros of columns.
+ZeroSigns = Message[Any]("ZeroSigns")
 
 # -- sizes of a fit -------------------------------------------------------------------------------
-class CodesBefore(Message[Any]):
-    """The layout and codes that an earlier fit of the same rows has left."""
-
-
-class CodesOfPart(Message[Any]):
-    """The codes of the member's rows."""
-
-
-class IsQuantized(Message[bool]):
-    """Whether the codes have found memory on the member's device."""
-
-
-class FitsDevice(Message[bool]):
-    """Whether a fit of all rows fits the member's device."""
-
-
-class RowGroups(Message[int]):
-    """The number of work-groups that go through rows."""
-
-
-class PercentGathered(Message[int]):
-    """The most that the histograms of gathered columns may take of those of all, in percent."""
-
-
-class PercentOfLevels(Message[int]):
-    """The same, of the columns that the levels of a tree draw together."""
-
-
-class TreesAtATime(Message[int]):
-    """The number of trees that grow at a time."""
-
-
-class ForestBlock(Message[int]):
-    """The number of finished trees that wait on the device."""
-
-
-class LeavesAtATime(Message[int]):
-    """The number of leaves that split in a step."""
-
-
-class VariantRefused(Message[int]):
-    """Whether a kernel has taken another variant while steps were built."""
-
-
-class FitLabels(Message[tuple[bool, bool, str]]):
-    """Whether there are evaluation sets, whether they are gathered, and the device's name."""
-
+#: The layout and codes that an earlier fit of the same rows has left.
+CodesBefore = Message[Any]("CodesBefore")
+#: The codes of the member's rows.
+CodesOfPart = Message[Any]("CodesOfPart")
+#: Whether the codes have found memory on the member's device.
+IsQuantized = Message[bool]("IsQuantized")
+#: Whether a fit of all rows fits the member's device.
+FitsDevice = Message[bool]("FitsDevice")
+#: The number of work-groups that go through rows.
+RowGroups = Message[int]("RowGroups")
+#: The most that the histograms of gathered columns may take of those of all, in percent.
+PercentGathered = Message[int]("PercentGathered")
+#: The same, of the columns that the levels of a tree draw together.
+PercentOfLevels = Message[int]("PercentOfLevels")
+#: The number of trees that grow at a time.
+TreesAtATime = Message[int]("TreesAtATime")
+#: The number of finished trees that wait on the device.
+ForestBlock = Message[int]("ForestBlock")
+#: The number of leaves that split in a step.
+LeavesAtATime = Message[int]("LeavesAtATime")
+#: Whether a kernel has taken another variant while steps were built.
+VariantRefused = Message[int]("VariantRefused")
+#: Whether there are evaluation sets, whether they are gathered, and the device's name.
+FitLabels = Message[tuple[bool, bool, str]]("FitLabels")
 
 # -- rounds ---------------------------------------------------------------------------------------
-class Request(Message["tuple[str, float] | None"]):
-    """What member 0 asks for, and a learning rate; None from the others."""
-
-
-class DeviceIdle(Message[None]):
-    """The member's device is idle."""
-
-
-class Margins(Message[_F32]):
-    """The margins of the member's rows."""
-
-
-class AllGradients(Message["tuple[_F32, ...] | None"]):
-    """The gradients and Hessians of all rows, from member 0; those to split by, if any."""
-
-
-class BestSplits(Message[npt.NDArray[Any]]):
-    """The best splits among the member's own features."""
-
-
-class TreesDigest(Message[str]):
-    """The digest of the member's trees."""
-
-
-class TrainedModel(Message[Any]):
-    """The model, or None where the member does not have it."""
-
-
-class HookCalled(Message[Any]):
-    """A hook of the user's callbacks, its round, and the metrics so far, from member 0."""
-
-
-class OwnHooks(Message[bool]):
-    """Whether the member has callbacks of the user's."""
-
-
-class UserValue(Message[Any]):
-    """What a function of the user's sends."""
-
+#: What member 0 asks for, and a learning rate; None from the others.
+Request = Message[tuple[str, float] | None]("Request")
+#: The member's device is idle.
+DeviceIdle = Message[None]("DeviceIdle")
+#: The margins of the member's rows.
+Margins = Message[_F32]("Margins")
+#: The gradients and Hessians of all rows, from member 0; those to split by, if any.
+AllGradients = Message[tuple[_F32, ...] | None]("AllGradients")
+#: The best splits among the member's own features.
+BestSplits = Message[npt.NDArray[Any]]("BestSplits")
+#: The digest of the member's trees.
+TreesDigest = Message[str]("TreesDigest")
+#: The model, or None where the member does not have it.
+TrainedModel = Message[Any]("TrainedModel")
+#: A hook of the user's callbacks, its round, and the metrics so far, from member 0.
+HookCalled = Message[Any]("HookCalled")
+#: Whether the member has callbacks of the user's.
+OwnHooks = Message[bool]("OwnHooks")
+#: What a function of the user's sends.
+UserValue = Message[Any]("UserValue")
 
 # -- sums and links -------------------------------------------------------------------------------
-class SumPart(Message[_Integers]):
-    """A part of a sum inside a tree."""
-
-
-class OwnParts(Message[list[Any]]):
-    """Parts of a sum of which each member gets one."""
-
-
-class SumDone(Message[None]):
-    """The member has added up its share."""
-
-
-class LinkTimed(Message[None]):
-    """The member is ready to time its link."""
-
-
-class LinkIsSlow(Message[bool]):
-    """Whether the member's link is slow."""
+#: A part of a sum inside a tree.
+SumPart = Message[_Integers]("SumPart")
+#: Parts of a sum of which each member gets one.
+OwnParts = Message[list[Any]]("OwnParts")
+#: The member has added up its share.
+SumDone = Message[None]("SumDone")
+#: The member is ready to time its link.
+LinkTimed = Message[None]("LinkTimed")
+#: Whether the member's link is slow.
+LinkIsSlow = Message[bool]("LinkIsSlow")
 
 
 def by_all(error: _Error, *, raised: bool = True) -> _Error:

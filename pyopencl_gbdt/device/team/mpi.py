@@ -119,7 +119,7 @@ class MpiTeam(SlicedSums):
         found = [pickle.loads(everything[a:b].data) for a, b in pairwise(begins)]
         return [stamp for stamp, _ in found], [value for _, value in found]
 
-    def add_up(self, message: type[Message[Any]], part: Integers) -> Integers:
+    def add_up(self, message: Message[Any], part: Integers) -> Integers:
         """Return the sum of all members' arrays; where it is not packed, MPI chooses the way."""
         packs = self._packs_of(part)
         self._at((NUMBERS, self.buffers.n_sums))

@@ -45,7 +45,7 @@ class Processes(Protocol):
     @property
     def size(self) -> int: ...
 
-    def exchange(self, message: type[Message[Value]], value: Value) -> list[Value]:
+    def exchange(self, message: Message[Value], value: Value) -> list[Value]:
         """Return the values of all members."""
 
 

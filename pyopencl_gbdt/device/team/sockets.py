@@ -88,7 +88,7 @@ class SocketTeam(SlicedSums):
             stamps[other], values[other] = pickle.loads(received)
         return stamps, values
 
-    def add_up(self, message: type[Message[Any]], part: Integers) -> Integers:
+    def add_up(self, message: Message[Any], part: Integers) -> Integers:
         """Return the sum of all members' arrays."""
         if self.size == 1 or part.nbytes < SLICED_BYTES:
             return super().add_up(message, part)
