@@ -37,14 +37,14 @@ from pyopencl_gbdt.primitives.stable_partition import stable_partition
 Array = npt.NDArray[Any]
 #: The arrays that a comparison gives, by what they are.
 Results = Mapping[str, Array]
-_SHOWN = 12  # letters of a digest
+_LETTERS, _SHOWN = 16, 12  # of a digest, and of its text
 
 
 def digest(array: Array) -> str:
-    """Return the SHA-256 of an array's type, shape and bytes."""
+    """Return the first letters of the SHA-256 of an array's type, shape and bytes."""
     head = f"{array.dtype.name} {array.shape} ".encode()
     little = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
-    return hashlib.sha256(head + little.tobytes()).hexdigest()
+    return hashlib.sha256(head + little.tobytes()).hexdigest()[:_LETTERS]
 
 
 def arrays_of(model: Ensemble) -> dict[str, Array]:

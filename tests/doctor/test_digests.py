@@ -8,6 +8,7 @@ After a wanted change of the algorithm, or of the doctor's inputs, write them an
 
 import importlib
 import os
+import textwrap
 from pathlib import Path
 
 from pyopencl_gbdt.doctor import digests, samples
@@ -22,10 +23,10 @@ def written(found):
     source = Path(digests.__file__).read_text(encoding="utf-8")
     lines = [source[: source.index("DIGESTS: ")] + "DIGESTS: dict[str, dict[str, str]] = {"]
     for name, known in found.items():
-        lines.append(f'    "{name}": {{')
-        lines += [f'        "{what}": "{value}",' for what, value in known.items()]
-        lines.append("    },")
-    return "\n".join([*lines, "}\n"])
+        pairs = [f'"{what}": "{value}"'.replace(" ", "\0") for what, value in known.items()]
+        text = f'"{name}":'.replace(" ", "\0") + f"\0{{{', '.join(pairs)}}},"
+        lines += textwrap.wrap(text, 96, initial_indent=" " * 4, subsequent_indent=" " * 8)
+    return "\n".join([*lines, "}  # fmt: skip\n"]).replace("\0", " ")
 
 
 def test_they_are_the_twins():
