@@ -1,4 +1,4 @@
-"""Rows for ``python -m bench devices``: values that are quantised, or codes that are ready.
+"""Rows for benches of large fits: values that are quantised, or codes that are ready.
 
 Both are drawn by many threads, block by block, so that they do not depend on the number of threads
 or of devices. Codes take a byte a value where values take four, and need no quantising: what lets
@@ -61,7 +61,9 @@ def made_rows(
     return values, label
 
 
-def coded_rows(device: Device, n_rows: int, n_features: int, seed: int) -> tuple[Rows, HostPages]:
+def coded_rows(
+    device: Device, n_rows: int, n_features: int, seed: int, n_pages: int = 0
+) -> tuple[Rows, HostPages]:
     """Return random bytes as codes, in page-locked pages, and labels that follow four columns.
 
     Parameters
@@ -69,14 +71,16 @@ def coded_rows(device: Device, n_rows: int, n_features: int, seed: int) -> tuple
     device : Device
         One of those that train; all have the same order of codes.
     n_rows, n_features, seed : int
+    n_pages : int
+        0: as many as 512 MiB take, a multiple of 8: up to 8 devices have whole ones.
     """
     bins = np.full(n_features, _BINS, np.uint32)
     offset = np.arange(n_features + 1, dtype=np.uint32) * _BINS
     thresholds = np.tile(np.arange(1, _BINS + 1, dtype=np.float32), n_features)
     layout = Layout(bins, offset, thresholds, np.zeros(n_features, np.uint32))
     order = block_order(device, n_features)
-    # a multiple of 8 pages: up to 8 devices have whole ones
-    bounds = evenly(n_rows, 8 * max(1, -(-n_rows * order.row_bytes // (8 * _PAGE_BYTES))))
+    eighths = max(1, -(-n_rows * order.row_bytes // (8 * _PAGE_BYTES)))
+    bounds = evenly(n_rows, n_pages or 8 * eighths)
     label = np.empty(n_rows, np.float32)
 
     def draw(host: npt.NDArray[np.uint8], index: int) -> None:

@@ -1,7 +1,7 @@
 """``python -m bench external``: training from pages that take turns, beside training on the device.
 
 Codes are random bytes, made page by page, so that no float32 values of all rows are needed; labels
-follow two of the features. A fit with all rows on the device is timed first, if they fit. The same
+follow four of the features. A fit with all rows on the device is timed first, if they fit. The same
 rows are then streamed with ``--share`` of the bytes which that fit took, or with ``--memory``
 bytes. A round's ms is the mean over ``--rounds`` rounds behind two that warm up, with the device
 idle at both ends. Printed are also the passes over pages, the GB that a round moves each way, the
@@ -23,7 +23,8 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from bench.external_rows import Rows, bus_rate, random_rows, resident_codes, xgboost_seconds
+from bench.devices_rows import coded_rows
+from bench.external_rows import Rows, bus_rate, resident_codes, xgboost_seconds
 from bench.host import parser_of
 from pyopencl_gbdt.device import Device, open_device
 from pyopencl_gbdt.device.limited_device import with_memory
@@ -61,7 +62,7 @@ def main(arguments: list[str]) -> int:
     options = _parser().parse_args(arguments)
     device = open_device(options.device)
     n_pages = options.pages or max(12, options.rows * (options.features + 32) // PAGE_BYTES)
-    rows, pages = random_rows(device, options.rows, options.features, n_pages)
+    rows, pages = coded_rows(device, options.rows, options.features, 0, n_pages)
     print(f"{device.caps.label}: {options.rows} x {options.features}, depth {options.depth}")
     rate = bus_rate(device)
     whole = None if options.memory else _resident(device, rows, pages, options)

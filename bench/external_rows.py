@@ -12,8 +12,7 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.device import Device, build_variant_program
 from pyopencl_gbdt.device.timing import clock, repeated
-from pyopencl_gbdt.fit.page_schedule import evenly
-from pyopencl_gbdt.pages.page import Layout, Page, QuantizedData
+from pyopencl_gbdt.pages.page import Page, QuantizedData
 from pyopencl_gbdt.pages.stored import HostPages
 from pyopencl_gbdt.primitives.packed_codes import BlockOrder, empty_codes
 
@@ -45,29 +44,6 @@ class Rows:
 
     def end_reading(self) -> None:
         """Wait for nobody: the codes are made."""
-
-
-def random_rows(
-    device: Device, n_rows: int, n_features: int, n_pages: int
-) -> tuple[Rows, HostPages]:
-    """Return rows of random bytes as codes, whose labels follow two features."""
-    bins = np.full(n_features, _BINS, np.uint32)
-    offset = np.arange(n_features + 1, dtype=np.uint32) * _BINS
-    thresholds = np.tile(np.arange(1, _BINS + 1, dtype=np.float32), n_features)
-    layout = Layout(bins, offset, thresholds, np.zeros(n_features, np.uint32))
-    order, rng = block_order(device, n_features), np.random.default_rng(0)
-    bounds, made = evenly(n_rows, n_pages), []
-    label = np.empty(n_rows, np.float32)
-    for first, size in bounds:
-        host = device.pinned(size * order.row_bytes)
-        host[...] = rng.integers(0, _BINS, host.size, np.uint8)
-        blocks = order.blocks(host)
-        for number, block in enumerate(blocks):
-            block[:, n_features_of(order, number) :] = 0  # padding
-        signal = blocks[0][:, :2].astype(np.float32).sum(axis=1) + 64 * rng.random(size)
-        label[first : first + size] = signal > _BINS
-        made.append(host)
-    return Rows(label, n_features), HostPages(layout, bounds, made)
 
 
 def block_order(device: Device, n_features: int) -> BlockOrder:
