@@ -18,7 +18,8 @@ from pyopencl_gbdt.metrics import Metric, row_loss_of
 from pyopencl_gbdt.metrics.bounds_losses import log_pairs
 from pyopencl_gbdt.metrics.row_loss import RowLoss
 from pyopencl_gbdt.metrics.rows import F32, EvaluatedRows
-from pyopencl_gbdt.numerics.exact_sums import INFINITE, N_LIMBS, UNDEFINED, exact_sum, quotient_of
+from pyopencl_gbdt.numerics.exact_sums import INFINITE, N_LIMBS, UNDEFINED, quotient_of
+from pyopencl_gbdt.numerics.portable_math import exact_sum
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.objectives.classification import SoftProb
 from pyopencl_gbdt.objectives.distributions import Distribution

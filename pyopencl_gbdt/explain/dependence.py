@@ -26,7 +26,7 @@ from pyopencl_gbdt.explain.rows import ExplainedRows, column_of, rows_of
 from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.leaf_kinds import LINEAR
-from pyopencl_gbdt.numerics.exact_sums import exact_sum
+from pyopencl_gbdt.numerics.portable_math import exact_sum
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.prediction.links import MOST_CLASSES
 from pyopencl_gbdt.prediction.margins import tried

@@ -11,9 +11,8 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.metrics.row_loss import RowLoss
-from pyopencl_gbdt.numerics.exact_sums import exact_mean
 from pyopencl_gbdt.numerics.expressions import Number, Term, evaluate, statements
-from pyopencl_gbdt.numerics.portable_math import not_tiny
+from pyopencl_gbdt.numerics.portable_math import exact_mean, not_tiny
 from pyopencl_gbdt.objectives.distributions import (
     DISTRIBUTIONS,
     Distribution,

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.lazy_dataclasses import dataclass
-from pyopencl_gbdt.numerics.exact_sums import exact_sum
 from pyopencl_gbdt.numerics.portable_math import (
+    exact_sum,
     portable_exp,
     portable_log,
     portable_log1p,

@@ -1,14 +1,12 @@
-"""Sums of numbers without rounding; the result is the same in any order.
+"""Sums in integers, as kernels add up metrics; the result is the same in any order.
 
-Sums of float32 numbers; of such numbers times weights, in 32-bit limbs as kernels store them; of
-several integers for one number; and integer units for areas under curves.
+Sums of float32 numbers times weights, in limbs of 32 bits; of several integers for one number; and
+integer units for areas under curves. ``portable_math`` has those of a host alone.
 """
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,77 +15,6 @@ from pyopencl_gbdt.numerics.portable_math import to_quanta
 
 F32 = npt.NDArray[np.float32]
 I64 = npt.NDArray[np.int64]
-#: Rows summed at a time: their temporaries fit into a processor's cache.
-_CHUNK = 1 << 15
-#: Bits below its largest number that float64 adds up exactly in a chunk: 2^15 numbers of 37 bits.
-_NEAR = 37
-#: Exponents of the last bit of a product of two float32 numbers: 2 (-148 - 24) .. 2 (128 - 24).
-_LOWEST, _N_PLACES = -344, 553
-
-
-def exact_mean(values: F32, weight: F32 | None) -> Fraction:
-    """Return the (weighted) mean.
-
-    Parameters
-    ----------
-    values, weight : float32 array, shape (n_rows,)
-        Finite values and weights >= 0, not all 0.
-    """
-    total = exact_sum(values, weight)
-    count = Fraction(values.size) if weight is None else exact_sum(weight, None)
-    return total / count
-
-
-def exact_sum(values: F32, weight: F32 | None) -> Fraction:
-    """Return the (weighted) sum; parameters as for ``exact_mean``."""
-    if weight is not None:
-        return _sum_by_places(values, weight)
-    total, rest = 0, []
-    for begin in range(0, values.size, _CHUNK):
-        chunk = values[begin : begin + _CHUNK].astype(np.float64)
-        largest = max(-float(chunk.min()), float(chunk.max()))
-        if not math.isfinite(largest):
-            rest.append(chunk)
-            continue
-        place = math.frexp(largest)[1] - _NEAR
-        big = math.ldexp(1.5, place + 52)  # added, it rounds to multiples of 2^place
-        near = chunk + big
-        near -= big
-        total += int(math.ldexp(float(near.sum()), -place)) << (place - _LOWEST)
-        chunk -= near
-        if chunk.any():
-            rest.append(chunk[chunk != 0])  # what small numbers have below 2^place
-    found = Fraction(total) * Fraction(2) ** _LOWEST
-    if rest:
-        found += _sum_by_places(np.concatenate(rest).astype(np.float32), None)
-    return found
-
-
-def _sum_by_places(values: F32, weight: F32 | None) -> Fraction:
-    """Return the (weighted) sum of numbers of all sizes, by sums for every exponent."""
-    high, low = np.zeros(_N_PLACES, np.int64), np.zeros(_N_PLACES, np.int64)
-    for begin in range(0, values.size, _CHUNK):
-        rows = slice(begin, begin + _CHUNK)
-        mantissa, exponent = _decompose(values[rows])
-        if weight is not None:
-            other, shift = _decompose(weight[rows])
-            mantissa, exponent = mantissa * other, exponent + shift  # at most 48 bits
-        place = exponent - _LOWEST
-        # Each half has 24 bits, so the float64 sums of a chunk are exact.
-        high += _by_place(place, mantissa >> 24)
-        low += _by_place(place, mantissa & 0xFFFFFF)
-    pairs = zip(high.tolist(), low.tolist(), strict=True)
-    total = sum(((h << 24) + lo) << i for i, (h, lo) in enumerate(pairs) if h or lo)
-    return Fraction(total) * Fraction(2) ** _LOWEST
-
-
-def _by_place(place: npt.NDArray[Any], half: I64) -> I64:
-    return np.bincount(place, half.astype(np.float64), _N_PLACES).astype(np.int64)
-
-
-def _decompose(values: F32) -> tuple[I64, npt.NDArray[Any]]:
-    fraction, exponent = np.frexp(values)
-    return (fraction * np.float32(2.0**24)).astype(np.int64), exponent - 24
 
 
 #: The largest key of ln(S / hazard) * 1; the logarithm is below 256.

@@ -1,10 +1,16 @@
-"""Twin of ``portable_math.h`` and ``portable_log.h``: the same operations in order, in float32.
+"""Arithmetic that gives the same bits everywhere: in float32 as kernels do it, and exact sums.
+
+Twin of ``portable_math.h`` and ``portable_log.h``: the same operations in order, in float32.
 
 Every function takes and returns float32 (or int64) arrays and works elementwise. A pair
 ``(hi, lo)`` is one number stored as the sum of two floats.
 """
 
 from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -252,3 +258,76 @@ def portable_rsqrt(x: F) -> F:
     for _ in range(4):
         r = r + r * (_f(0.5) - half_x * (r * r))
     return r
+
+
+#: Rows summed at a time: their temporaries fit into a processor's cache.
+_CHUNK = 1 << 15
+#: Bits below its largest number that float64 adds up exactly in a chunk: 2^15 numbers of 37 bits.
+_NEAR = 37
+#: Exponents of the last bit of a product of two float32 numbers: 2 (-148 - 24) .. 2 (128 - 24).
+_LOWEST, _N_PLACES = -344, 553
+
+
+def exact_mean(values: F, weight: F | None) -> Fraction:
+    """Return the (weighted) mean.
+
+    Parameters
+    ----------
+    values, weight : float32 array, shape (n_rows,)
+        Finite values and weights >= 0, not all 0.
+    """
+    total = exact_sum(values, weight)
+    count = Fraction(values.size) if weight is None else exact_sum(weight, None)
+    return total / count
+
+
+def exact_sum(values: F, weight: F | None) -> Fraction:
+    """Return the (weighted) sum; parameters as for ``exact_mean``."""
+    if weight is not None:
+        return _sum_by_places(values, weight)
+    total, rest = 0, []
+    for begin in range(0, values.size, _CHUNK):
+        chunk = values[begin : begin + _CHUNK].astype(np.float64)
+        largest = max(-float(chunk.min()), float(chunk.max()))
+        if not math.isfinite(largest):
+            rest.append(chunk)
+            continue
+        place = math.frexp(largest)[1] - _NEAR
+        big = math.ldexp(1.5, place + 52)  # added, it rounds to multiples of 2^place
+        near = chunk + big
+        near -= big
+        total += int(math.ldexp(float(near.sum()), -place)) << (place - _LOWEST)
+        chunk -= near
+        if chunk.any():
+            rest.append(chunk[chunk != 0])  # what small numbers have below 2^place
+    found = Fraction(total) * Fraction(2) ** _LOWEST
+    if rest:
+        found += _sum_by_places(np.concatenate(rest).astype(np.float32), None)
+    return found
+
+
+def _sum_by_places(values: F, weight: F | None) -> Fraction:
+    """Return the (weighted) sum of numbers of all sizes, by sums for every exponent."""
+    high, low = np.zeros(_N_PLACES, np.int64), np.zeros(_N_PLACES, np.int64)
+    for begin in range(0, values.size, _CHUNK):
+        rows = slice(begin, begin + _CHUNK)
+        mantissa, exponent = _decompose(values[rows])
+        if weight is not None:
+            other, shift = _decompose(weight[rows])
+            mantissa, exponent = mantissa * other, exponent + shift  # at most 48 bits
+        place = exponent - _LOWEST
+        # Each half has 24 bits, so the float64 sums of a chunk are exact.
+        high += _by_place(place, mantissa >> 24)
+        low += _by_place(place, mantissa & 0xFFFFFF)
+    pairs = zip(high.tolist(), low.tolist(), strict=True)
+    total = sum(((h << 24) + lo) << i for i, (h, lo) in enumerate(pairs) if h or lo)
+    return Fraction(total) * Fraction(2) ** _LOWEST
+
+
+def _by_place(place: npt.NDArray[Any], half: I) -> I:
+    return np.bincount(place, half.astype(np.float64), _N_PLACES).astype(np.int64)
+
+
+def _decompose(values: F) -> tuple[I, npt.NDArray[Any]]:
+    fraction, exponent = np.frexp(values)
+    return (fraction * np.float32(2.0**24)).astype(np.int64), exponent - 24

@@ -17,7 +17,6 @@ from pyopencl_gbdt.data.threads import in_threads, transposed
 from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.model import margin_from_base_score, margins_from_base_scores
 from pyopencl_gbdt.model.ensemble import Score
-from pyopencl_gbdt.numerics.exact_sums import exact_mean, exact_sum
 from pyopencl_gbdt.numerics.expressions import (
     Number,
     Term,
@@ -27,7 +26,7 @@ from pyopencl_gbdt.numerics.expressions import (
     sigmoid,
     statements,
 )
-from pyopencl_gbdt.numerics.portable_math import as_margin, not_tiny
+from pyopencl_gbdt.numerics.portable_math import as_margin, exact_mean, exact_sum, not_tiny
 from pyopencl_gbdt.numerics.weights import whole
 
 if TYPE_CHECKING:

@@ -13,10 +13,9 @@ from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.model.ensemble import Score
-from pyopencl_gbdt.numerics.exact_sums import exact_sum
 from pyopencl_gbdt.numerics.expressions import Number, Term, at_least, evaluate, exp, sigmoid, where
 from pyopencl_gbdt.numerics.expressions import reciprocal as reciprocal_of
-from pyopencl_gbdt.numerics.portable_math import portable_exp, reciprocal
+from pyopencl_gbdt.numerics.portable_math import exact_sum, portable_exp, reciprocal
 from pyopencl_gbdt.objectives.base import F32, LogitLink, Objective
 from pyopencl_gbdt.objectives.base import clamp_probability as clamp
 

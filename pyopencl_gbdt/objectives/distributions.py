@@ -19,7 +19,6 @@ import numpy as np
 
 from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.model.ensemble import Score
-from pyopencl_gbdt.numerics.exact_sums import exact_mean
 from pyopencl_gbdt.numerics.expressions import (
     Number,
     Term,
@@ -38,7 +37,7 @@ from pyopencl_gbdt.numerics.expressions import (
     trigamma_rest,
     where,
 )
-from pyopencl_gbdt.numerics.portable_math import as_margin, portable_log
+from pyopencl_gbdt.numerics.portable_math import as_margin, exact_mean, portable_log
 from pyopencl_gbdt.numerics.quantile_functions import (
     gamma_quantile,
     negative_binomial_quantile,

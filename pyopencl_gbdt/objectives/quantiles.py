@@ -10,7 +10,6 @@ import numpy as np
 from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.model import LEAST_STEP
 from pyopencl_gbdt.model.ensemble import Score
-from pyopencl_gbdt.numerics.exact_sums import exact_mean
 from pyopencl_gbdt.numerics.expressions import (
     Number,
     Term,
@@ -23,7 +22,7 @@ from pyopencl_gbdt.numerics.expressions import (
     size_of,
     where,
 )
-from pyopencl_gbdt.numerics.portable_math import as_margin
+from pyopencl_gbdt.numerics.portable_math import as_margin, exact_mean
 from pyopencl_gbdt.numerics.quantiles import quantile
 from pyopencl_gbdt.objectives.base import F32, Objective, RowOutputs
 

@@ -14,8 +14,7 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.data.groups import whole_offsets
 from pyopencl_gbdt.lazy_dataclasses import dataclass
-from pyopencl_gbdt.numerics.exact_sums import exact_sum
-from pyopencl_gbdt.numerics.portable_math import portable_log, reciprocal
+from pyopencl_gbdt.numerics.portable_math import exact_sum, portable_log, reciprocal
 
 if TYPE_CHECKING:
     from pyopencl_gbdt.data.dataset import Dataset

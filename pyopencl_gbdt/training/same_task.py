@@ -27,7 +27,7 @@ from pyopencl_gbdt.device.team.messages import (
 )
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.model.ensemble import Score
-from pyopencl_gbdt.numerics.exact_sums import exact_sum
+from pyopencl_gbdt.numerics.portable_math import exact_sum
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.objectives.classification import SoftProb
 from pyopencl_gbdt.parameters.parameters import Parameters

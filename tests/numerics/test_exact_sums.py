@@ -1,11 +1,11 @@
-"""exact_sums: equal to sums of fractions, in any order, at any size."""
+"""exact_mean and exact_sum: equal to sums of fractions, in any order, at any size."""
 
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from pyopencl_gbdt.numerics.exact_sums import exact_mean, exact_sum
+from pyopencl_gbdt.numerics.portable_math import exact_mean, exact_sum
 
 F32_MAX, LEAST = np.finfo(np.float32).max, np.float32(1e-45)
 KINDS = ["normal", "every size", "cancelling", "edges"]

@@ -5,7 +5,7 @@ import pytest
 
 from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.evaluation.label_mean import LabelMean
-from pyopencl_gbdt.numerics.exact_sums import exact_mean
+from pyopencl_gbdt.numerics.portable_math import exact_mean
 from pyopencl_gbdt.objectives import OBJECTIVES, Objective, get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.training import fit_facts

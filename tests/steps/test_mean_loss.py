@@ -8,7 +8,8 @@ import pytest
 
 from pyopencl_gbdt.evaluation.mean_loss import Mean, MeanLoss, unit_of
 from pyopencl_gbdt.metrics import get_metric, row_loss_of
-from pyopencl_gbdt.numerics.exact_sums import INFINITE, UNDEFINED, exact_mean
+from pyopencl_gbdt.numerics.exact_sums import INFINITE, UNDEFINED
+from pyopencl_gbdt.numerics.portable_math import exact_mean
 from pyopencl_gbdt.objectives import OBJECTIVES
 from tests.compare import assert_same_bits
 from tests.device.plausible import MEANS
