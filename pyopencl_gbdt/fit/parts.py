@@ -19,8 +19,8 @@ from pyopencl_gbdt.device.team.messages import (
     WeightExponents,
 )
 from pyopencl_gbdt.errors import MemoryPlanError, ParameterError
-from pyopencl_gbdt.fit.features import FitFeatures
 from pyopencl_gbdt.fit.nodes import Nodes, TreeSizes, forest_bytes
+from pyopencl_gbdt.fit.page import FitFeatures
 from pyopencl_gbdt.fit.page_schedule import PageSchedule
 from pyopencl_gbdt.fit.rows import MOST_NUMBERED, FitRows
 from pyopencl_gbdt.fit.rows_in_turn import RowsInTurn

@@ -17,9 +17,16 @@ from pyopencl_gbdt.device.team.member import Team
 from pyopencl_gbdt.device.team.messages import RowGroups
 from pyopencl_gbdt.device.team.sums import Window
 from pyopencl_gbdt.dtypes import QUANTA, VALUE
-from pyopencl_gbdt.fit.features import FitFeatures
 from pyopencl_gbdt.fit.nodes import Batch, Nodes
-from pyopencl_gbdt.fit.page import FitPage, PerRow, RowPart, codes_alone, name_of, resident_pages
+from pyopencl_gbdt.fit.page import (
+    FitFeatures,
+    FitPage,
+    PerRow,
+    RowPart,
+    codes_alone,
+    name_of,
+    resident_pages,
+)
 from pyopencl_gbdt.fit.page_schedule import PageSchedule, PageWise
 from pyopencl_gbdt.fit.page_stream import PageStream
 from pyopencl_gbdt.fit.share import Share
@@ -32,13 +39,6 @@ from pyopencl_gbdt.primitives.tiled_histogram_kernel import tile_capacity
 
 #: Returns the first values of an array of rows.
 Values = Callable[[], npt.ArrayLike]
-
-
-def _numbers(count: int) -> PerRow:
-    """Return the shape of so many numbers of every row."""
-    return PerRow(() if count == 1 else (count,))
-
-
 #: Rows, or entries, of all trees at a time: numbers have 32 bits, with room for a step behind.
 MOST_NUMBERED = 2**32 - 2**16
 
@@ -221,7 +221,7 @@ class FitRows(RowLists):
 
     def margin_shape(self, n_rows: int) -> tuple[int, ...]:
         """Return the shape of the margins of so many rows."""
-        return _numbers(self.nodes.n_outputs).of(n_rows)
+        return PerRow.numbers(self.nodes.n_outputs).of(n_rows)
 
     def own_arrays(self) -> None:
         """Ask for what belongs to no step: what is known of every row, and tables of bins."""
@@ -231,7 +231,7 @@ class FitRows(RowLists):
         if self.weighted:
             numbers["weights"] = 1
         for name, count in numbers.items():
-            self.array_of_rows(name, _numbers(count), VALUE)
+            self.array_of_rows(name, PerRow.numbers(count), VALUE)
         outputs = self.nodes.n_outputs
         for name in ("given_g", "given_h") if self.given else ():
             self.array_of_rows(name, PerRow((outputs,)), VALUE)

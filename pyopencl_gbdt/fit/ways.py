@@ -17,8 +17,8 @@ from pyopencl_gbdt.device.switches import JOINT_CODES, LEVEL_COLUMNS, asked
 from pyopencl_gbdt.device.team.member import Team
 from pyopencl_gbdt.device.team.messages import PercentGathered, PercentOfLevels
 from pyopencl_gbdt.device.variants import KERNELS, choose, choosing
-from pyopencl_gbdt.fit.features import FitFeatures
 from pyopencl_gbdt.fit.nodes import Nodes
+from pyopencl_gbdt.fit.page import FitFeatures
 from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.parameters.facts import FitFacts
 from pyopencl_gbdt.primitives.histogram_plan import OWN_BANKS, can_hold, choose_histogram

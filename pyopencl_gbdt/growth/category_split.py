@@ -10,8 +10,8 @@ import numpy as np
 from pyopencl_gbdt.device import Launch
 from pyopencl_gbdt.device.arena import Arena
 from pyopencl_gbdt.device.base import MOST_Y
-from pyopencl_gbdt.fit.features import FitFeatures
 from pyopencl_gbdt.fit.nodes import Nodes
+from pyopencl_gbdt.fit.page import FitFeatures
 from pyopencl_gbdt.fit.ways import Ways
 
 #: Kinds of features: between bins, a level against the others, a set of levels.

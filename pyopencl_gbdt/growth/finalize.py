@@ -17,9 +17,8 @@ from pyopencl_gbdt.device.arena import Arena
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.device.transfers import copy_launch
 from pyopencl_gbdt.dtypes import KEPT, LEVEL, PAYLOAD, STEP, WALK
-from pyopencl_gbdt.fit.features import FitFeatures
 from pyopencl_gbdt.fit.nodes import Batch, Nodes
-from pyopencl_gbdt.fit.page import FitPage, RowPart
+from pyopencl_gbdt.fit.page import FitFeatures, FitPage, RowPart
 from pyopencl_gbdt.fit.page_schedule import CODES
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.rows import FitRows

@@ -35,9 +35,8 @@ from pyopencl_gbdt.device.team.sums import Window
 from pyopencl_gbdt.device.transfers import EarlyCopy
 from pyopencl_gbdt.dtypes import SUM
 from pyopencl_gbdt.errors import KernelLaunchError
-from pyopencl_gbdt.fit.features import FitFeatures
 from pyopencl_gbdt.fit.nodes import Nodes
-from pyopencl_gbdt.fit.page import FitPage
+from pyopencl_gbdt.fit.page import FitFeatures, FitPage
 from pyopencl_gbdt.fit.page_schedule import CODES
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.rows import FitRows

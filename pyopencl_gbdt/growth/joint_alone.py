@@ -21,7 +21,7 @@ from pyopencl_gbdt.device import Capabilities
 from pyopencl_gbdt.device.switches import JOINT_CODES, asked
 from pyopencl_gbdt.dtypes import BLOCK_BYTES
 from pyopencl_gbdt.errors import ParameterError
-from pyopencl_gbdt.fit.features import FitFeatures
+from pyopencl_gbdt.fit.page import FitFeatures
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.ways import (
     Ways,

@@ -15,9 +15,8 @@ from pyopencl_gbdt.device import DeviceArray, Launch, Variant
 from pyopencl_gbdt.device.arena import Arena
 from pyopencl_gbdt.device.base import MOST_Y
 from pyopencl_gbdt.dtypes import CANDIDATE
-from pyopencl_gbdt.fit.features import FitFeatures
 from pyopencl_gbdt.fit.nodes import Batch, Nodes
-from pyopencl_gbdt.fit.page import FitPage
+from pyopencl_gbdt.fit.page import FitFeatures, FitPage
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.ways import Ways
 from pyopencl_gbdt.growth.category_sets import CategorySets

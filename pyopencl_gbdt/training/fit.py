@@ -31,7 +31,7 @@ from pyopencl_gbdt.device.arena import MemoryPlan
 from pyopencl_gbdt.device.run_ahead import Pace
 from pyopencl_gbdt.device.transfers import EarlyCopy
 from pyopencl_gbdt.evaluation.watched import EvaluationSet, Start
-from pyopencl_gbdt.fit.features import FixedFeatures
+from pyopencl_gbdt.fit.page import FixedFeatures
 from pyopencl_gbdt.fit.parts import FitParts, allocate, scaled_weights
 from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.growth.grown_trees import GrownTrees

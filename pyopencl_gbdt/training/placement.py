@@ -20,8 +20,8 @@ from pyopencl_gbdt.device.team.messages import FitsDevice, IsQuantized
 from pyopencl_gbdt.errors import MemoryPlanError
 from pyopencl_gbdt.fit import rows_in_turn
 from pyopencl_gbdt.fit.choose_turns import choose_turns
-from pyopencl_gbdt.fit.features import FitFeatures
 from pyopencl_gbdt.fit.nodes import TreeSizes
+from pyopencl_gbdt.fit.page import FitFeatures
 from pyopencl_gbdt.fit.page_schedule import PageSchedule
 from pyopencl_gbdt.fit.parts import (
     FitParts,

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pyopencl_gbdt.fit.features import FitFeatures
+from pyopencl_gbdt.fit.page import FitFeatures
 from pyopencl_gbdt.fit.parts import allocate, assemble
 from pyopencl_gbdt.gradients.sources import source_of
 from pyopencl_gbdt.growth.policy import tree_sizes

@@ -10,7 +10,7 @@ import numpy as np
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device.paper import PaperDevice
 from pyopencl_gbdt.dtypes import BOUNDS, NO_NODE, NODE, PAYLOAD, SUM, VALUE
-from pyopencl_gbdt.fit.features import FitFeatures
+from pyopencl_gbdt.fit.page import FitFeatures
 from pyopencl_gbdt.fit.parts import RowWeights, allocate, assemble
 from pyopencl_gbdt.growth.policy import tree_sizes
 from pyopencl_gbdt.growth.recipe import choose_recipe

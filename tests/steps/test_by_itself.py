@@ -3,7 +3,7 @@
 import numpy as np
 
 from pyopencl_gbdt.dtypes import LEVEL, NODE, QUANTA, SCALE
-from pyopencl_gbdt.fit.features import FitFeatures
+from pyopencl_gbdt.fit.page import FitFeatures
 from pyopencl_gbdt.fit.parts import allocate, assemble
 from pyopencl_gbdt.growth.histogram import Histogram
 from pyopencl_gbdt.growth.partition import row_lists

@@ -12,7 +12,7 @@ from pyopencl_gbdt.device.base import MOST_Y
 from pyopencl_gbdt.dtypes import KEPT, LEVEL, NO_NODE
 from pyopencl_gbdt.errors import DataError, ModelFormatError, ParameterError
 from pyopencl_gbdt.fit import parts as fit_parts
-from pyopencl_gbdt.fit.features import FitFeatures
+from pyopencl_gbdt.fit.page import FitFeatures
 from pyopencl_gbdt.fit.parts import assemble, choose_trees
 from pyopencl_gbdt.growth.decoded_trees import decode_trees
 from pyopencl_gbdt.growth.policy import tree_sizes
