@@ -17,12 +17,12 @@ F32 = npt.NDArray[np.float32]
 #: A round's stream has numbers for all trees, and two more, by 32 bits: -1 for whether trees are
 #: dropped at all, and -2 for the one tree.
 _BESIDE = 2
-#: Rounds whose keys are computed together.
-_KEYS = 64
+#: Random numbers that are computed together, of several rounds: one call of NumPy's for few of them
+#: takes as long as for thousands.
+_MOST_BITS = 1 << 14
 #: Most rounds whose drops are known before they begin.
 MOST_AHEAD = 64
-#: Rounds of one learning rate after which drops are prepared; and how many in a round, as many
-#: rounds are listed together at first, and then twice as many each time.
+#: Rounds of one learning rate after which drops are prepared; of how many rounds at most in one.
 _STEADY, _PREPARED = 8, 2
 
 
@@ -65,7 +65,7 @@ class DropSchedule:
     def __init__(self, params: ParameterValues, round_trees: int, weights: F32) -> None:
         self.params, self.round_trees = params, round_trees
         self.weights = weights.copy()
-        self._keys: dict[int, npt.NDArray[np.uint32]] = {}  # by the first of some rounds
+        self._first, self._bits = 0, np.zeros((0, 0), np.uint32)  # of a round and those after it
 
     def next(self, number: int, rate: float) -> Drop:
         """Choose the trees that a round drops, and give all trees their weights after it.
@@ -86,34 +86,41 @@ class DropSchedule:
             kept = of_new = one / (one + each)
         elif trees.size:
             kept, of_new = n_dropped / (n_dropped + each), one / (n_dropped + each)
+        new = np.full(self.round_trees, of_new, np.float32)
+        self.weights = np.concatenate([self.weights, new])  # others keep those of before
         self.weights[trees] = after = before * kept
-        self.weights = np.append(self.weights, np.full(self.round_trees, of_new, np.float32))
         return Drop(trees, before, after, of_new)
 
-    def _key(self, number: int) -> npt.NDArray[np.uint32]:
-        first = number - number % _KEYS
-        if first not in self._keys:
-            rounds = np.arange(first, first + _KEYS)
-            self._keys = {first: stream(self.params.random_state, rounds, DRAWS)}
-        return self._keys[first][number - first, None]
+    def _bits_of(self, number: int) -> npt.NDArray[np.uint32]:
+        """Return the bits of a round: those beside, and those of each tree so far."""
+        n = _BESIDE + self.weights.size
+        n_rounds, n_known = self._bits.shape
+        if not self._first <= number < self._first + n_rounds or n_known < n:
+            n_rounds = max(1, _MOST_BITS // (n + self.round_trees))
+            n_rounds = min(n_rounds, MOST_AHEAD)
+            most = self.weights.size + (n_rounds - 1) * self.round_trees
+            keys = stream(self.params.random_state, number + np.arange(n_rounds), DRAWS)
+            places = np.arange(-_BESIDE, most).astype(np.uint32)
+            self._first, self._bits = number, random_bits(keys[:, None], places)
+        return self._bits[number - self._first, :n]
 
     def _drawn(self, number: int) -> npt.NDArray[np.int64]:
         """Return the places of the trees that a round drops, ascending."""
         p, n_trees = self.params, self.weights.size
         if not n_trees:
             return np.zeros(0, np.int64)
-        bits = random_bits(self._key(number), np.arange(-_BESIDE, n_trees).astype(np.uint32))
-        one, skips, *_ = units = np.ldexp(bits.astype(np.float64), -32)
+        units = self._bits_of(number) * 2.0**-32
+        one, skips = units[:_BESIDE]
         if skips < p.skip_drop:
             return np.zeros(0, np.int64)
-        share, weights = p.rate_drop, np.ones(n_trees)
-        if p.sample_type == "weighted":
+        share, weighted = p.rate_drop, p.sample_type == "weighted"
+        if weighted:
             weights = self.weights.astype(np.float64)
             if (total := np.cumsum(weights)[-1]) > 0:
                 share = p.rate_drop * n_trees * weights / total
         trees = np.flatnonzero(units[_BESIDE:] < share)
         if p.one_drop and not trees.size:
-            sums = np.cumsum(weights)
+            sums = np.cumsum(weights if weighted else np.ones(n_trees))
             found = np.searchsorted(sums, one * sums[-1], side="right")
             trees = np.array([min(int(found), n_trees - 1)])
         return trees
@@ -178,15 +185,15 @@ class DropsAhead:
     def prepare(self) -> list[Turn]:
         """Compute drops of rounds behind those that are listed, a few of them; return these.
 
-        Else the device would have no work while those of many rounds are computed.
+        Else the device would have no work while those of many rounds are computed. The rounds that
+        are listed compute equally many: one each, or two while more are listed each time.
         """
-        found = list[Turn]()
-        if self._turns and self._most >= _STEADY:
-            while len(found) < _PREPARED and self._may_add:
-                if len(self._turns) - self._n_listed >= self._most:
-                    break
-                found.append(self._add_next())
-        return found
+        if not self._turns or self._most < _STEADY:
+            return []
+        missing = self._most - (len(self._turns) - self._n_listed)
+        n_left = self._end - 1 - self._turns[-1].number
+        each = min(_PREPARED, -(-missing // (self._n_listed + 1)))
+        return [self._add_next() for _ in range(min(each, n_left))]
 
     @property
     def _may_add(self) -> bool:
@@ -198,7 +205,7 @@ class DropsAhead:
 
     def _add(self, number: int, rate: float) -> Turn:
         drop = self._schedule.next(number, rate)
-        self._turns.append(Turn(number, rate, drop, self._schedule.weights.copy()))
+        self._turns.append(Turn(number, rate, drop, self._schedule.weights))
         return self._turns[-1]
 
     def listed(self, n_turns: int) -> None:

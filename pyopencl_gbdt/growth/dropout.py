@@ -205,23 +205,23 @@ class DropoutBoosting(Boosting):
 
     def _dropping(self, n_trees: int) -> list[Launch]:
         """Return what takes so many trees out of the margins."""
-        parts = self._parts(n_trees, self._bank.longest)
+        parts = self._parts(n_trees, self._bank.longest) if self._has_parts else Parts(1)
         if parts not in self._changes:
             self._changes[parts] = self._change(parts, after=0)
         return self._changes[parts]
 
     def _weighted(self, turn: Turn) -> WeightedTrees:
         """Return the trees that a round drops, and its new ones behind them."""
-        drop, nodes, n_new = turn.drop, self.nodes, self._n_vectors
-        own = np.arange(turn.weights.size - n_new, turn.weights.size)
-        trees = self._of_outputs(np.append(drop.trees, own))
-        before = np.append(drop.before, np.zeros(n_new, np.float32))
-        after = np.append(drop.after, np.full(n_new, drop.of_new, np.float32))
-        return WeightedTrees(
-            trees,
-            trees % nodes.round_trees // nodes.n_parallel,
-            *(np.repeat(one, nodes.n_alike) for one in (before, after)),
-        )
+        drop, nodes, end = turn.drop, self.nodes, turn.weights.size
+        n, n_new = drop.trees.size, self._n_vectors
+        trees = np.arange(end - n - n_new, end)
+        before = np.zeros(n + n_new, np.float32)
+        after = np.full(n + n_new, drop.of_new, np.float32)
+        trees[:n], before[:n], after[:n] = drop.trees, drop.before, drop.after
+        if nodes.n_alike > 1:
+            trees = self._of_outputs(trees)
+            before, after = (np.repeat(one, nodes.n_alike) for one in (before, after))
+        return WeightedTrees(trees, trees % nodes.round_trees // nodes.n_parallel, before, after)
 
     def _list(self, turns: Sequence[Turn]) -> int:
         """List the trees of some rounds on the device; return of how many there was room."""
@@ -253,19 +253,24 @@ class DropoutBoosting(Boosting):
         """Return the heads of a round, as in the template, and its trees, from 0 on."""
         trees, outputs, before, after = self._weighted(turn)
         n_dropped = turn.drop.trees.size * self.nodes.n_alike
-        n_heads, walked = 2 * self._n_walks, outputs % self._together == 0
-        keys = outputs // self._together + self._n_walks * (np.arange(trees.size) >= n_dropped)
-        trees, keys, before, after = (one[walked] for one in (trees, keys, before, after))
-        order = np.argsort(keys, kind="stable")
-        ends = np.searchsorted(keys[order], np.arange(n_heads + 1))
-        by_codes = (trees < self._bank.n_earlier) | (keys >= self._n_walks)
+        n_heads, keys = 2 * self._n_walks, outputs // self._together
+        keys[n_dropped:] += self._n_walks
+        by_codes = trees < self._bank.n_earlier
+        by_codes[n_dropped:] = True
+        if self._together > 1:
+            walked = outputs % self._together == 0
+            every = trees, keys, by_codes, before, after
+            trees, keys, by_codes, before, after = (one[walked] for one in every)
         heads = np.zeros((n_heads, _ENTRY_WORDS), np.uint32)
-        heads[:, 0], heads[:, 1] = ends[:-1], ends[1:]
-        heads[:, 2] = ends[:-1] + np.bincount(keys[by_codes], minlength=n_heads)
+        heads[:, 1] = ends = np.cumsum(np.bincount(keys, minlength=n_heads))
+        heads[1:, 0] = ends[:-1]
+        heads[:, 2] = heads[:, 0] + np.bincount(keys[by_codes], minlength=n_heads)
+        if self._n_walks > 1:  # else new trees are the last already
+            order = np.argsort(keys, kind="stable")
+            trees, before, after = trees[order], before[order], after[order]
         entries = np.zeros((trees.size, _ENTRY_WORDS), np.uint32)
-        entries[:, :2] = self._bank.roots[trees[order]]
-        entries[:, 2] = before[order].view(np.uint32)
-        entries[:, 3] = after[order].view(np.uint32)
+        entries[:, :2] = self._bank.roots[trees]
+        entries[:, 2], entries[:, 3] = before.view(np.uint32), after.view(np.uint32)
         return heads, entries
 
     def kept_margins(self) -> list[Action]:

@@ -69,6 +69,16 @@ def test_drops_ahead_are_those_of_the_schedule():
     assert len(n_computed) < 30
 
 
+def test_numbers_of_several_rounds_are_those_of_each(monkeypatch):
+    params, found = Parameters.from_dict(PARAMS), []
+    for most in (1, 300, 1 << 14):  # numbers at a time: of one round, of a few, of all
+        monkeypatch.setattr(drop_schedule, "_MOST_BITS", most)
+        schedule = DropSchedule(params, 2, np.ones(3, np.float32))
+        found.append([schedule.next(number, 0.3).trees.tolist() for number in range(5, 60)])
+    assert found[0] == found[1] == found[2]
+    assert len({len(trees) for trees in found[0]}) > 3
+
+
 @pytest.mark.parametrize("kind", ["plain", "classes"])
 def test_rounds_whose_lists_have_little_room_give_the_same_bytes(monkeypatch, kind):
     expected = trained(kind, 20)
