@@ -18,10 +18,10 @@ from pyopencl_gbdt.callbacks import TrainingCallback
 from pyopencl_gbdt.device.team.handshake import Limits
 from pyopencl_gbdt.device.team.rendezvous import Rendezvous
 from pyopencl_gbdt.device.timing import Stopwatch, middle
-from pyopencl_gbdt.growth import histogram
+from pyopencl_gbdt.growth import level_sums
 
 #: Smallest levels of which a rank keeps the sums of its own features alone, in bytes.
-WAYS = {"all features": math.inf, "own features": 0, "chosen": histogram.OWN_BYTES}
+WAYS = {"all features": math.inf, "own features": 0, "chosen": level_sums.OWN_BYTES}
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def rank_of(rank: int, size: int, pipe: Any, training: Training) -> None:
     seconds: dict[str, list[float]] = {way: [] for way in WAYS}
     for _ in range(training.n_turns):
         for way, least in WAYS.items():
-            histogram.OWN_BYTES = least
+            level_sums.OWN_BYTES = least
             door = Rendezvous("127.0.0.1", b"bench")
             pipe.send(door.address)
             laps, given = _Laps(), {"verbosity": 0, **training.params}

@@ -3,7 +3,7 @@
     mpirun -n 4 python tests/host_member.py [FOLDER]
 
 With a folder, the training leaves checkpoints there, and resumes from them. The variable
-``OWN_BYTES`` replaces the constant of ``growth.histogram``; ``PACKED`` packs sums of any size.
+``OWN_BYTES`` replaces the constant of ``growth.level_sums``; ``PACKED`` packs sums of any size.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.callbacks import TrainingCallback, TrainingCheckPoint
 from pyopencl_gbdt.device.team import mpi as mpi_team
 from pyopencl_gbdt.device.team import sliced_sums
-from pyopencl_gbdt.growth import histogram
+from pyopencl_gbdt.growth import level_sums
 from pyopencl_gbdt.model import to_json
 
 N, ROUNDS = 600, 12
@@ -53,7 +53,7 @@ def main() -> None:
     """Train as a rank; print the digest of the model."""
     from mpi4py import MPI
 
-    histogram.OWN_BYTES = int(os.environ.get("OWN_BYTES", histogram.OWN_BYTES))
+    level_sums.OWN_BYTES = int(os.environ.get("OWN_BYTES", level_sums.OWN_BYTES))
     if "PACKED" in os.environ:
         sliced_sums.SLOW_LINK = np.inf
         sliced_sums.PACKED_BYTES = mpi_team.PACKED_BYTES = 0

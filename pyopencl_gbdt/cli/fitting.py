@@ -80,7 +80,7 @@ def model_name(n_rounds: int) -> str:
 def chosen_variants(info: DeviceInfo, p: Parameters) -> dict[str, str]:
     """Return every kernel's variant, as far as it is known before the data are read."""
     from pyopencl_gbdt.device.variants import LOCAL_HEADROOM, choose
-    from pyopencl_gbdt.primitives.histogram_plan import ANY_CODES
+    from pyopencl_gbdt.primitives.histogram_kernel import ANY_CODES
 
     assert info.caps is not None
     histogram = choose("histogram", info.caps, p.histogram).name

@@ -21,7 +21,7 @@ from pyopencl_gbdt.fit.nodes import Nodes
 from pyopencl_gbdt.fit.page import FitFeatures
 from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.parameters.facts import FitFacts
-from pyopencl_gbdt.primitives.histogram_plan import OWN_BANKS, can_hold, choose_histogram
+from pyopencl_gbdt.primitives.histogram_kernel import OWN_BANKS, can_hold, choose_histogram
 from pyopencl_gbdt.primitives.packed_codes import BlockOrder
 from pyopencl_gbdt.primitives.tiled_histogram_kernel import TILED_HISTOGRAM
 

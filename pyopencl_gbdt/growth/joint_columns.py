@@ -22,7 +22,7 @@ from pyopencl_gbdt.fit.ways import gathers_columns, joint_codes_pay, variant_of
 from pyopencl_gbdt.pages.joint_columns import MOST_CELLS, JointColumns, exclusive_columns
 from pyopencl_gbdt.pages.page import AnyPage, Layout, Page
 from pyopencl_gbdt.parameters.facts import FitFacts
-from pyopencl_gbdt.primitives.histogram_plan import OWN_BANKS, local_codes
+from pyopencl_gbdt.primitives.histogram_kernel import OWN_BANKS, local_codes
 from pyopencl_gbdt.primitives.packed_codes import BlockOrder, JoinedCodes, PackedCodes
 
 #: Rows of a node from which on the columns of a place are read by their joint code. PoCL, 1 thread

@@ -19,7 +19,8 @@ from pyopencl_gbdt.fit.ways import Ways
 from pyopencl_gbdt.growth.category_split import CategorySplit
 from pyopencl_gbdt.growth.drawn_columns import GatherColumns, gathered_parts
 from pyopencl_gbdt.growth.feature_mask import BorderDraws, mask_of
-from pyopencl_gbdt.growth.histogram import Histogram, keeps_own_features, level_sums
+from pyopencl_gbdt.growth.histogram import Histogram
+from pyopencl_gbdt.growth.level_sums import keeps_own_features, level_sums
 
 if TYPE_CHECKING:
     from pyopencl_gbdt.growth.open_columns import OpenColumns
@@ -72,7 +73,9 @@ def candidates_of(parts: FitParts, step: int) -> Candidates:
     many = n_features * -(-nodes.level_capacity(step) // wg_size) > FEW_CANDIDATES
     many |= nodes.params.random_strength > 0  # `best` compares scores with noise
     many |= bool(features.most_at_steps)  # and candidates in another order than that of features
-    return Candidates(many or keeps_own_features(rows.team, nodes, features, step), n_features)
+    if rows.team.size > 1:
+        many |= keeps_own_features(rows.team, nodes, features, step)
+    return Candidates(many, n_features)
 
 
 class Split:
@@ -263,15 +266,17 @@ class HistogramSearch:
         """Return the actions of histograms, feature masks, splits, and their sums over a team."""
         masks = [] if self.columns is None else [self.columns.level(step, batch)]
         masks += [] if self.draws is None else self.draws.level(step, batch)
-        sums = level_sums(self.parts, step)
+        sums = level_sums(self.parts, step) if self.parts.rows.team.size > 1 else None
+        searched = range(self.parts.features.layout.n_features) if sums is None else sums.features
         opened = None if self.opened is None else self.opened.arguments(step, batch)
-        features = sums.features[: self.parts.features.n_at(step)]
+        features = searched[: self.parts.features.n_at(step)]
         found = self.split.level(step, features, self.candidates(step), opened)
         built = self.histogram.level(step, sums, opened)
+        best = [] if sums is None else sums.best_splits()
         if self.opened is not None:  # histograms are of the features that are marked
             first = [] if step else self.opened.begin(batch)
-            return [*first, *masks, *built, *found, *sums.best_splits()]
-        return [*built, *masks, *found, *sums.best_splits()]
+            return [*first, *masks, *built, *found, *best]
+        return [*built, *masks, *found, *best]
 
     def candidates(self, step: int) -> Candidates:
         """Return what the split kernels leave: every feature's candidate, or a node's best."""

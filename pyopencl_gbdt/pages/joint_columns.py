@@ -31,7 +31,7 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.pages.page import Layout
-from pyopencl_gbdt.primitives.histogram_plan import JointSums, packed
+from pyopencl_gbdt.primitives.packed_codes import JointSums
 
 #: Most cells of a joint code, which takes a byte.
 MOST_CELLS = 256
@@ -275,3 +275,18 @@ def _groups(
         else:
             groups.append(own)
     return [sorted(group.columns) for group in groups if len(group.columns) > 1]
+
+
+def packed(first: npt.NDArray[np.int64], run: int, step: int) -> npt.NDArray[np.int64]:
+    """Return joint codes as kernels know them.
+
+    Parameters
+    ----------
+    first : int64 array
+        The first one, below 256.
+    run : int
+        How many follow each other, at most 256.
+    step : int
+        The distance after which they repeat, at most 256.
+    """
+    return first | (run - 1) << 8 | (step - 1) << 16

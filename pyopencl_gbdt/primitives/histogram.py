@@ -19,8 +19,12 @@ from pyopencl_gbdt.primitives.checks import (
     own_device,
     run,
 )
-from pyopencl_gbdt.primitives.histogram_kernel import HistogramKernel
-from pyopencl_gbdt.primitives.histogram_plan import ANY_CODES, can_hold, choose_histogram
+from pyopencl_gbdt.primitives.histogram_kernel import (
+    ANY_CODES,
+    HistogramKernel,
+    can_hold,
+    choose_histogram,
+)
 from pyopencl_gbdt.primitives.packed_codes import empty_codes
 
 

@@ -1,33 +1,58 @@
-"""The histogram's kernels: sum gradients and Hessians per node, feature and code."""
+"""The histogram's kernels: sum gradients and Hessians per node, feature and code.
+
+``choose_histogram`` takes the variant for a device and data set; sizes that depend on it follow.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.device import Device, DeviceArray, Launch, Program, Variant, build_variant
-from pyopencl_gbdt.device.arena import uploaded
-from pyopencl_gbdt.device.variants import LOCAL_HEADROOM
-from pyopencl_gbdt.primitives.checks import ceil_div
-from pyopencl_gbdt.primitives.histogram_plan import (
-    ANY_CODES,
-    BYTES_OF_BANKS,
-    OWN_BANKS,
-    JointSums,
-    capacity_of,
-    codes_of_banks,
-    sums_pairs,
-    work_groups,
+from pyopencl_gbdt.device import (
+    Capabilities,
+    Device,
+    DeviceArray,
+    Launch,
+    Program,
+    Variant,
+    build_variant,
 )
-from pyopencl_gbdt.primitives.packed_codes import PackedCodes
+from pyopencl_gbdt.device.arena import uploaded
+from pyopencl_gbdt.device.variants import LOCAL_HEADROOM, choose, fallbacks
+from pyopencl_gbdt.primitives.checks import ceil_div
+from pyopencl_gbdt.primitives.histogram_local import (
+    CodeLayout,
+    build_local,
+    build_private,
+    code_ranges,
+)
+from pyopencl_gbdt.primitives.packed_codes import BlockOrder, JointSums, PackedCodes, code_dtype
 
-#: Numbers of local accumulators that kernels are built for; few sizes need few programs.
-CELLS = (1024, 2048, 3072, 4352)
-#: Most copies of a code's accumulator in local memory.
-_MOST_COPIES = 8
+#: Work-groups of a histogram launch, as a multiple of those that a device runs at a time; where a
+#: range has many groups, the first of these that leaves fewest idle in the last wave. H200, 1 M x
+#: 200, 80 classes: 82 groups for each of 13 ranges are 4.04 waves; with 142, or 6.99 waves, a round
+#: took 4 % less. 50 k x 3072, 192 ranges: 11 groups took 2 % longer than 6; each had 2 or 3 tasks.
+_WAVES = range(4, 9)
+_MANY_GROUPS = 32
+#: Bytes of a code's local accumulators: 32 bits for the gradient, 32 for the Hessian.
+_BYTES_PER_CODE = 8
+#: Bytes of local memory for a code of all features of a block: a bank for each of 32 sums.
+BYTES_OF_BANKS = 128
+#: Most codes of a feature that kernels are built for, with a bank for each sum of a block.
+_CODES_OF_BANKS = (32, 64, 128, 256, 272)
+#: Blocks of all rows from which on work-groups sum pairs of them. H200, CUDA, ms a round with and
+#: without pairs: 11 M x 28 1.65 and 1.69, 4 M 0.736 and 0.755, 1 M 0.361 and 0.360, 10 k x 20 0.247
+#: and 0.215; 1 M x 200, 80 classes, 50.3 and 53.5.
+_LEAST_PAIRED = 4_000_000
+#: Most features of a block.
+_BLOCK_FEATURES = 16
+#: The variant with a bank of local memory for each sum of a block.
+OWN_BANKS = "own_banks"
+#: The variant for features with any number of codes: work-groups sum ranges of codes.
+ANY_CODES = "bin_range_passes"
 #: Number of rows ahead for which a CPU's kernel prefetches codes.
 _AHEAD = 24
 #: Codes of which a CPU's work-group has sums of its own: fewer have room in the first cache as they
@@ -35,55 +60,91 @@ _AHEAD = 24
 _LEAST_PAIRS, _MOST_PAIRS = 2048, 8192
 
 
-class CodeLayout(Protocol):
-    """Where each feature's codes lie in a histogram; ``pages.page.Layout`` is one."""
+def choose_histogram(caps: Capabilities, most_codes: int, name: str = "auto") -> Variant:
+    """Return the variant for features of at most ``most_codes`` codes.
 
-    @property
-    def feature_offset(self) -> npt.NDArray[np.uint32]:
-        """First code of every feature, then the number of codes; shape (n_features + 1,)."""
+    If the local accumulators of the device's variants hold fewer, this is ``ANY_CODES``.
 
-    @property
-    def fullest(self) -> npt.NDArray[np.uint32]:
-        """The code of every feature that histograms may leave out; shape (n_features,)."""
-
-
-def code_ranges(
-    layout: CodeLayout, capacity: int, places: npt.NDArray[np.int64], block: int, *, ranged: bool
-) -> npt.NDArray[np.uint32]:
-    """Cut the codes of all features into ranges of at most ``capacity``, each in one block.
-
-    Parameters
-    ----------
-    layout : CodeLayout
-    capacity : int
-        Codes that one work-group's accumulators hold.
-    places : int64 array, shape (n_features,)
-        Index of each feature's code in a row of packed codes.
-    block : int
-        Codes in a block; no range has features of two blocks.
-    ranged : bool
-        Whether a range may begin inside a feature; otherwise every feature must fit.
-
-    Returns
-    -------
-    uint32 array, shape (n_ranges, 4)
-        First place, last place + 1, first code, last code + 1.
+    Raises
+    ------
+    ParameterError
+        If ``name`` is unknown, or the device lacks what it needs.
     """
-    offset = layout.feature_offset.astype(np.int64)
-    in_block = places // block
-    block_end = offset[np.searchsorted(in_block, in_block, side="right")]
-    ranges, begin = [], 0
-    while begin < offset[-1]:
-        first = int(np.searchsorted(offset, begin, side="right")) - 1
-        end = min(begin + capacity, int(block_end[first]))
-        if not ranged:
-            end = int(offset[np.searchsorted(offset, end, side="right") - 1])
-        if end <= begin:
-            raise ValueError(f"a feature has more than {capacity} codes")
-        last = int(np.searchsorted(offset, end, side="left")) - 1
-        ranges.append((places[first], places[last] + 1, begin, end))
-        begin = end
-    return np.array(ranges, np.uint32)
+    variants = fallbacks("histogram", caps) if name == "auto" else [choose("histogram", caps, name)]
+    for variant in variants:
+        if can_hold(variant, caps, most_codes):
+            return variant
+    return choose("histogram", caps, ANY_CODES)
+
+
+def can_hold(variant: Variant, caps: Capabilities, most_codes: int) -> bool:
+    """Tell whether a variant can sum a feature of ``most_codes`` codes."""
+    return variant.name in ("cpu", ANY_CODES) or most_codes <= local_codes(variant, caps)
+
+
+def local_codes(variant: Variant, caps: Capabilities) -> int:
+    """Return the number of codes whose sums fit in a work-group's local memory.
+
+    These are codes of one feature, if a block's other features can have as many beside them.
+    """
+    each = _BYTES_PER_CODE * (2 if variant.name == "private" else 1)  # 64-bit sums in "private"
+    if variant.name == OWN_BANKS:
+        each = BYTES_OF_BANKS
+    return min((caps.local_bytes - LOCAL_HEADROOM) // each, variant.params["codes"])
+
+
+def capacity_of(variant: Variant, caps: Capabilities) -> int:
+    """Return the number of codes that a work-group sums at a time."""
+    if variant.name == "cpu":  # its sums are in global memory
+        return variant.params["codes"]
+    codes = local_codes(variant, caps)
+    return codes * _BLOCK_FEATURES if variant.name == OWN_BANKS else codes
+
+
+def sums_pairs(
+    variant: Variant, caps: Capabilities, order: BlockOrder, n_rows: int, most_codes: int
+) -> bool:
+    """Tell whether a work-group sums a pair of blocks at a time: it reads rows once for both.
+
+    Two such groups have to find room on a compute unit.
+    """
+    few = n_rows * order.n_blocks < _LEAST_PAIRED
+    if variant.name != OWN_BANKS or order.together != 2 or few:
+        return False
+    each = 2 * codes_of_banks(variant, caps, most_codes) * BYTES_OF_BANKS + LOCAL_HEADROOM
+    return 2 * each <= caps.unit_local_bytes
+
+
+def codes_of_banks(variant: Variant, caps: Capabilities, most_codes: int) -> int:
+    """Return for how many codes of a feature the kernel with own banks is built."""
+    capacity = local_codes(variant, caps)
+    return next((n for n in _CODES_OF_BANKS if most_codes <= n <= capacity), capacity)
+
+
+def work_groups(
+    variant: Variant, caps: Capabilities, n_features: int, n_rows: int, most_codes: int
+) -> int:
+    """Return the number of work-groups that share the tasks of a level, for each range of codes.
+
+    With many ranges, few work-groups for each are enough to keep the device busy.
+    """
+    dtype = code_dtype(most_codes)
+    order = BlockOrder.of(n_features, dtype, coalesced=caps.coalesces_reads)
+    pairs = sums_pairs(variant, caps, order, n_rows, most_codes)
+    return shared_groups(variant, caps, order.n_blocks // 2 if pairs else order.n_used)
+
+
+def shared_groups(variant: Variant, caps: Capabilities, n_ranges: int) -> int:
+    """Return the number of work-groups for each of some ranges; ``work_groups`` says more."""
+    groups = caps.compute_units * variant.params["groups_per_unit"]
+    if variant.name == "cpu":
+        return groups
+    least = min(groups, -(-_WAVES[0] * groups // n_ranges))
+    # elsewhere each group has sums of its own, which take memory and time
+    if least == groups or least < _MANY_GROUPS or not variant.atomic_sums:
+        return least
+    waves = max(_WAVES, key=lambda waves: waves * groups // n_ranges * n_ranges / waves)
+    return waves * groups // n_ranges
 
 
 def block_ranges(
@@ -211,9 +272,14 @@ class HistogramKernel:
             return self._build_cpu(variant, most, int((ranges[:, 1] - ranges[:, 0]).max()))
         if variant.name == OWN_BANKS:
             return self._build_banks(variant)
+        shared: dict[str, Any] = {
+            "wg_size": self._size(variant), "block": order.block_codes, "adds": self._adds,
+            "copied": copied,
+        }  # fmt: skip
         if variant.name == "private":
-            return self._build_private(variant, capacity, most)
-        return self._build_local(variant, capacity, most, ranged=ranged)
+            return build_private(device, variant, capacity, most, **shared)
+        shared["split_blocks"] = self.n_ranges > order.n_used
+        return build_local(device, variant, capacity, most, ranged=ranged, **shared)
 
     def _size(self, variant: Variant) -> int:
         return self._wg_size or variant.params["wg_size"]
@@ -238,29 +304,6 @@ class HistogramKernel:
             adds=self._adds,
             copied=self.page.n_copies > 1,
             opened=self._opened,
-        )
-
-    def _build_local(self, variant: Variant, capacity: int, most: int, *, ranged: bool) -> Program:
-        """Build with accumulators in local memory, in several copies if there is room."""
-        device, order = self.device, self.page.order
-        copies = 1
-        while copies < _MOST_COPIES and 2 * copies * most <= capacity:
-            copies *= 2
-        cells = next((n for n in CELLS if copies * most <= n <= capacity), capacity)
-        unroll = device.caps.unrolls_atomics
-        return device.build(
-            "histogram",
-            wg_size=self._size(variant),
-            ranged=ranged,
-            cells=cells,
-            copies=copies,
-            chunk=variant.params["chunk"],
-            block=order.block_codes,
-            split_blocks=self.n_ranges > order.n_used,
-            unroll=unroll,
-            in_registers=unroll,
-            adds=self._adds,
-            copied=self.page.n_copies > 1,
         )
 
     def _build_banks(self, variant: Variant) -> Program:
@@ -290,22 +333,6 @@ class HistogramKernel:
             self._groups_in_x = ceil_div(self.n_ranges, 2)
             program.large_local = 2 * codes * BYTES_OF_BANKS
         return program
-
-    def _build_private(self, variant: Variant, capacity: int, most: int) -> Program:
-        """Build with as many copies of the accumulators as work-items and local memory allow."""
-        block, wg_size = self.page.order.block_codes, self._size(variant)
-        codes = next((n for n in (256, 512, 1024) if most <= n <= capacity), capacity)
-        copies = max(1, min(wg_size // (2 * block), capacity // codes))
-        return self.device.build(
-            "histogram_private",
-            wg_size=wg_size,
-            codes=codes,
-            copies=copies,
-            chunk=variant.params["chunk"],
-            block=block,
-            adds=self._adds,
-            copied=self.page.n_copies > 1,
-        )
 
     @property
     def opens(self) -> bool:

@@ -274,6 +274,30 @@ class JoinedCodes:
     row_arguments = column_arguments
 
 
+@dataclass(frozen=True)
+class JointSums:
+    """The sums over joint codes that are the sums of features' own codes.
+
+    ``templates/primitives/joint_sums.cl.mako`` has a picture.
+
+    Attributes
+    ----------
+    begins : uint32 array, shape (n_places + 1,)
+        Where the entries of each place's features begin in ``entries``.
+    entries : uint32 array, shape (n_codes, 2)
+        For each code of a feature: its place in a histogram, and the joint codes that have it, as
+        ``packed`` returns them.
+    """
+
+    begins: npt.NDArray[np.uint32]
+    entries: npt.NDArray[np.uint32]
+
+    @property
+    def n_codes(self) -> int:
+        """Codes of all features."""
+        return len(self.entries)
+
+
 def empty_codes(
     device: Device, n_rows: int, n_features: int, dtype: np.dtype[Any], *, columns: bool = True
 ) -> PackedCodes:

@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.device import Capabilities, Device, Launch, Program, Variant, build_variant
 from pyopencl_gbdt.device.variants import choose
-from pyopencl_gbdt.primitives.histogram_kernel import CELLS, add_up
-from pyopencl_gbdt.primitives.histogram_plan import capacity_of, shared_groups
+from pyopencl_gbdt.primitives.histogram_kernel import add_up, capacity_of, shared_groups
+from pyopencl_gbdt.primitives.histogram_local import CELLS
 from pyopencl_gbdt.primitives.tiled_codes import MOST_CELLS, TiledCodes
 
 U32 = npt.NDArray[np.uint32]

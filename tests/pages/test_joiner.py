@@ -18,7 +18,7 @@ from pyopencl_gbdt.pages.joiner import expected_layout
 from pyopencl_gbdt.pages.levels import cut_features, layout_of
 from pyopencl_gbdt.pages.quantize import Quantizer
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.primitives import histogram_plan
+from pyopencl_gbdt.primitives import histogram_kernel
 from pyopencl_gbdt.primitives.packed_codes import bytes_of_codes
 from pyopencl_gbdt.training import placement
 from pyopencl_gbdt.training.fit import Fit
@@ -35,7 +35,7 @@ def _gpu(monkeypatch):
     """Let the device have the kernels of GPUs, and pieces few rows."""
     monkeypatch.setenv("PYOPENCL_GBDT_PRETEND", "gpu")
     monkeypatch.setenv(JOINT_CODES, "alone")
-    monkeypatch.setattr(histogram_plan, "_LEAST_PAIRED", 0)
+    monkeypatch.setattr(histogram_kernel, "_LEAST_PAIRED", 0)
     monkeypatch.setattr(staging, "PIECE_BYTES", 4 * N_FEATURES * 100)
     monkeypatch.setattr(budget, "PIECE_BYTES", 4 * N_FEATURES * 100)
     monkeypatch.setattr(budget, "LEAST_BYTES", 0)

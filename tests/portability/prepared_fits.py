@@ -32,7 +32,7 @@ from pyopencl_gbdt.objectives import OBJECTIVES, get_objective
 from pyopencl_gbdt.objectives.custom import DeviceObjective, KernelObjective
 from pyopencl_gbdt.parameters.category_offers import STATISTICS
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.primitives.histogram_plan import OWN_BANKS
+from pyopencl_gbdt.primitives.histogram_kernel import OWN_BANKS
 from pyopencl_gbdt.training.fit import Fit
 from tests.device.plausible import MEANS, MEANS_OF_CLASSES
 from tests.objectives.samples import NEEDED

@@ -25,7 +25,7 @@ from pyopencl_gbdt.prediction.margins import predict_margins
 from pyopencl_gbdt.prediction.packing import packed
 from pyopencl_gbdt.prediction.predict_codes import CodeWalk
 from pyopencl_gbdt.prediction.walk_cells import margins_of_cells
-from pyopencl_gbdt.primitives import histogram_plan
+from pyopencl_gbdt.primitives import histogram_kernel
 from pyopencl_gbdt.primitives.checks import MOVED_DTYPES, OFFSET_DTYPES, OPS, SCAN_DTYPES
 from pyopencl_gbdt.primitives.chunks import BUCKET_DTYPES
 from pyopencl_gbdt.primitives.chunks import DTYPES as SUMMED
@@ -140,7 +140,7 @@ def _histogram(device: NullDevice, variant: Variant) -> None:
         codes = device.empty((N_ROWS, 20), dtype)
         primitives.histogram(codes, pairs, n_bins, variant=variant)
         primitives.histogram(codes, pairs, n_bins, rows, variant=variant)
-        with patch.object(histogram_plan, "_LEAST_PAIRED", 0):  # as with many rows
+        with patch.object(histogram_kernel, "_LEAST_PAIRED", 0):  # as with many rows
             primitives.histogram(codes, pairs, n_bins, variant=variant)
 
 

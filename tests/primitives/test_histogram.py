@@ -8,7 +8,7 @@ import pytest
 from pyopencl_gbdt.device import choose
 from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.primitives.histogram import CodeHistogram, histogram
-from pyopencl_gbdt.primitives.histogram_plan import ANY_CODES
+from pyopencl_gbdt.primitives.histogram_kernel import ANY_CODES
 from tests.compare import assert_same_bits
 from tests.primitives.running import run_without_waiting
 from tests.primitives.samples import any_bits

@@ -10,7 +10,7 @@ from pyopencl_gbdt.growth import recipe
 from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.primitives import histogram_plan
+from pyopencl_gbdt.primitives import histogram_kernel
 from pyopencl_gbdt.training.fit import Fit
 from tests.conftest import TEST_DEVICE
 from tests.reference import feature_mask
@@ -73,7 +73,7 @@ def _by_steps(request, monkeypatch):
         yield
         return
     monkeypatch.setenv("PYOPENCL_GBDT_PRETEND", request.param)
-    monkeypatch.setattr(histogram_plan, "_LEAST_PAIRED", 0)
+    monkeypatch.setattr(histogram_kernel, "_LEAST_PAIRED", 0)
     yield
 
 

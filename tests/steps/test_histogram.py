@@ -7,8 +7,8 @@ import pytest
 
 from pyopencl_gbdt.device import runnable
 from pyopencl_gbdt.growth.histogram import Histogram
-from pyopencl_gbdt.primitives.histogram_kernel import block_ranges, code_ranges
-from pyopencl_gbdt.primitives.histogram_plan import ANY_CODES
+from pyopencl_gbdt.primitives.histogram_kernel import ANY_CODES, block_ranges
+from pyopencl_gbdt.primitives.histogram_local import code_ranges
 from tests.compare import assert_same_bits
 from tests.reference.gradients import Scale
 from tests.reference.histogram import histogram as twin

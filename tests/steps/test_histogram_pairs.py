@@ -8,7 +8,7 @@ import pytest
 from pyopencl_gbdt.device import runnable
 from pyopencl_gbdt.device.capabilities import CARD
 from pyopencl_gbdt.growth.histogram import Histogram
-from pyopencl_gbdt.primitives import histogram_plan
+from pyopencl_gbdt.primitives import histogram_kernel
 from tests.steps.builders import make_layout
 from tests.steps.test_histogram import CHUNK, check
 
@@ -26,7 +26,7 @@ def pairs(device, force, monkeypatch):
     if not found:
         pytest.skip(f"{caps.label} has no 64-bit atomics")
     monkeypatch.setattr(device, "caps", caps)
-    monkeypatch.setattr(histogram_plan, "_LEAST_PAIRED", 0)
+    monkeypatch.setattr(histogram_kernel, "_LEAST_PAIRED", 0)
     force(found[0], chunk=CHUNK, groups_per_unit=3)
     return {"histogram": "own_banks", "work_group_size": 64}
 
@@ -70,7 +70,7 @@ def test_all_rows_in_one_code(device, pairs, rng):
 
 
 def test_few_rows_have_no_pairs(device, pairs, rng, monkeypatch):
-    monkeypatch.setattr(histogram_plan, "_LEAST_PAIRED", 4 * 1001)
+    monkeypatch.setattr(histogram_kernel, "_LEAST_PAIRED", 4 * 1001)
     parts, _ = check(device, rng, LAYOUTS["4"], [1000], "small", **pairs)
     assert not Histogram(parts).kernel.program.large_local
     parts, _ = check(device, rng, LAYOUTS["4"], [1001], "small", **pairs)

@@ -14,7 +14,7 @@ from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.pages.joint_columns import join_columns
 from pyopencl_gbdt.parameters.facts import FitFacts
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.primitives import histogram_plan
+from pyopencl_gbdt.primitives import histogram_kernel
 from pyopencl_gbdt.training.memory_estimate import estimate_memory
 from tests.conftest import TEST_DEVICE
 from tests.device.fakes import FakeDevice
@@ -51,7 +51,7 @@ def _gpu(monkeypatch):
     """Let the device have the kernels of GPUs, and join codes of 300 rows at a time."""
     monkeypatch.setenv("PYOPENCL_GBDT_PRETEND", "gpu")
     monkeypatch.setattr(staging, "PIECE_BYTES", 4 * 40 * 300)
-    monkeypatch.setattr(histogram_plan, "_LEAST_PAIRED", 0)
+    monkeypatch.setattr(histogram_kernel, "_LEAST_PAIRED", 0)
 
 
 @pytest.mark.few(1)

@@ -14,7 +14,7 @@ from pyopencl_gbdt.growth.joint_columns import joins_blocks, why_no_blocks
 from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.parameters.facts import FitFacts
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.primitives import histogram_plan
+from pyopencl_gbdt.primitives import histogram_kernel
 from tests.conftest import TEST_DEVICE
 from tests.device.fakes import FakeDevice
 from tests.reference.joint_columns import joint_codes
@@ -63,7 +63,7 @@ def _joint(monkeypatch):
 def _gpu(monkeypatch):
     """Let the device have the kernels of GPUs, whose codes lie otherwise."""
     monkeypatch.setenv("PYOPENCL_GBDT_PRETEND", "gpu")
-    monkeypatch.setattr(histogram_plan, "_LEAST_PAIRED", 0)
+    monkeypatch.setattr(histogram_kernel, "_LEAST_PAIRED", 0)
     for data, _ in CASES.values():
         data.forget()
     yield

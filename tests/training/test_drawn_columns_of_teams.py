@@ -5,7 +5,7 @@ import pytest
 
 from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.fit import ways
-from pyopencl_gbdt.growth import histogram
+from pyopencl_gbdt.growth import level_sums
 from pyopencl_gbdt.model import to_json
 from pyopencl_gbdt.training.preparing import prepare
 from pyopencl_gbdt.training.train import opened_fit
@@ -89,7 +89,7 @@ def test_trees_are_those_of_one_device(request, way):
 
 def test_processes_that_keep_own_features(monkeypatch, exchanged):  # noqa: F811
     """Of four columns, three members have one or two each."""
-    monkeypatch.setattr(histogram, "OWN_BYTES", 0)
+    monkeypatch.setattr(level_sums, "OWN_BYTES", 0)
     params = {**PARAMS, "device": TEST_DEVICE}
     bounds = [(0, 500), (500, 700), (700, N)]
     alone = train(params, rows())

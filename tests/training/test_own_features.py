@@ -8,8 +8,8 @@ from pyopencl_gbdt.device import find
 from pyopencl_gbdt.device.team import sliced_sums
 from pyopencl_gbdt.device.team.sliced_sums import packed, unpacked
 from pyopencl_gbdt.dtypes import CANDIDATE
-from pyopencl_gbdt.growth import histogram
-from pyopencl_gbdt.growth.histogram import best_of
+from pyopencl_gbdt.growth import level_sums
+from pyopencl_gbdt.growth.level_sums import best_of
 from tests.conftest import TEST_DEVICE
 from tests.layouts.rows import GROWTH
 from tests.teams import members
@@ -36,13 +36,13 @@ THOROUGH = {
 def exchanged(monkeypatch):
     """Return a list that has an entry for each exchange of best splits."""
     seen = []
-    monkeypatch.setattr(histogram, "best_of", lambda every: seen.append(1) or best_of(every))
+    monkeypatch.setattr(level_sums, "best_of", lambda every: seen.append(1) or best_of(every))
     return seen
 
 
 @pytest.mark.parametrize("way", WAYS)
 def test_models_are_those_of_one_process(monkeypatch, exchanged, way):
-    monkeypatch.setattr(histogram, "OWN_BYTES", 0)
+    monkeypatch.setattr(level_sums, "OWN_BYTES", 0)
     more, size, most = WAYS[way]
     params = {"device": TEST_DEVICE, "objective": "binary:logistic", "max_depth": 4, **more}
     label = "classes" if way == "classes" else "two classes"
@@ -67,7 +67,7 @@ def test_more_members_than_features_from_a_level_on(monkeypatch, exchanged):
         return Dataset(values[100 * rank : 100 * (rank + 1)], label[100 * rank : 100 * (rank + 1)])
 
     alone = train(params, Dataset(values, label), 2)
-    monkeypatch.setattr(histogram, "OWN_BYTES", 300)  # 544 bytes a node
+    monkeypatch.setattr(level_sums, "OWN_BYTES", 300)  # 544 bytes a node
     monkeypatch.setattr(sliced_sums, "PACKED_BYTES", 0)
     monkeypatch.setattr(sliced_sums, "SLOW_LINK", np.inf)
     for model in members(3, lambda team, rank: train(params, part(rank), 2, communicator=team)):
@@ -78,7 +78,7 @@ def test_more_members_than_features_from_a_level_on(monkeypatch, exchanged):
 @pytest.mark.parametrize("drawn", ["colsample_bylevel", "colsample_bynode"])
 @pytest.mark.parametrize("bounds", [[(0, N)], [(0, 0), (0, N), (N, N)]])
 def test_one_member_with_rows_exchanges_no_splits(monkeypatch, exchanged, bounds, drawn):
-    monkeypatch.setattr(histogram, "OWN_BYTES", 0)
+    monkeypatch.setattr(level_sums, "OWN_BYTES", 0)
     params = {"device": TEST_DEVICE, "objective": "binary:logistic", "max_depth": 4, drawn: 0.5}
     alone = train(params, rows(0, N), 2)
     for model in together(bounds, params, 2):
