@@ -6,16 +6,18 @@ Rounds of plain boosting consist of that alone; ``growth/boosting.py`` has the s
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.data.dataset import Dataset
-from pyopencl_gbdt.device import DeviceArray, Launch, Program
+from pyopencl_gbdt.device import DeviceArray, Launch, Program, Variant
 from pyopencl_gbdt.device.arena import Arena
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.device.transfers import copy_launch
+from pyopencl_gbdt.device.variants import LOCAL_HEADROOM
 from pyopencl_gbdt.dtypes import KEPT, LEVEL, PAYLOAD, STEP, WALK
 from pyopencl_gbdt.fit.nodes import Batch, Nodes
 from pyopencl_gbdt.fit.page import FitFeatures, FitPage, RowPart
@@ -35,6 +37,8 @@ from pyopencl_gbdt.growth.boosting import (
 from pyopencl_gbdt.growth.partition import Partition
 from pyopencl_gbdt.objectives import Objective
 
+#: Most bytes of a row's codes, and least nodes, for which there is room in local memory.
+_LOCAL_CODES, _LEAST_NODES = 32, 128
 #: Nodes that a work-item finishes, if there are several work-groups.
 _ITEM_NODES = 2
 #: Number of rows ahead for which a CPU's kernel prefetches codes and margins.
@@ -162,6 +166,42 @@ def walked_terms(arena: Arena) -> dict[str, DeviceArray]:
     return arena.arguments("term_begin", "intercepts", "term_features", "term_coefficients")
 
 
+@dataclass(frozen=True)
+class LocalWalk:
+    """What rows keep in local memory while they walk trees.
+
+    Attributes
+    ----------
+    nodes : int
+        Nodes of all trees of a batch for which there is room; 0: rows walk in global memory.
+    words : int
+        Words of 32 bits that a row's codes take.
+    """
+
+    nodes: int = 0
+    words: int = 0
+
+    @classmethod
+    def of(cls, variant: Variant, parts: FitParts) -> LocalWalk:
+        """Return what rows that walk keep there.
+
+        Rows of up to 32 codes of a byte keep all of them, if the trees have few nodes.
+        """
+        _, rows, nodes, features, ways = parts
+        codes, wg_size = rows.codes, ways.wg_size(variant)
+        plain = not (features.has_categories or nodes.params.linear_tree)
+        short = codes.code_type == "u8" and codes.row_bytes <= _LOCAL_CODES
+        if variant.name != "walk" or not (plain and short):
+            return cls()
+        if nodes.max_nodes > variant.params["local_nodes"]:
+            return cls()
+        room = max(_LEAST_NODES, 1 << (nodes.max_nodes - 1).bit_length())
+        local = 8 * room + codes.row_bytes * wg_size + 4 * EXPONENTS
+        if local + LOCAL_HEADROOM > ways.device.caps.local_bytes:
+            return cls()
+        return cls(room, codes.row_bytes // 4)
+
+
 class UpdateMargins:
     """Adds finished trees to the margins of the training rows."""
 
@@ -173,6 +213,7 @@ class UpdateMargins:
         counts = self._counts = are_counted_ahead(rows, self.nodes, ways)
         for attempt in ways.attempts("update_margins"):
             with attempt as variant:
+                self._local = LocalWalk.of(variant, parts)
                 made = ways.device.build(
                     "update_margins",
                     wg_size=ways.wg_size(variant),
@@ -185,6 +226,8 @@ class UpdateMargins:
                     loss=ways.facts.loss.kernel if counts and variant.name == "walk" else "",
                     weighted=rows.weighted,
                     n_exponents=EXPONENTS,
+                    local_nodes=self._local.nodes,
+                    local_words=self._local.words,
                 )
                 self.program = ways.built(attempt, made)
 
@@ -201,6 +244,12 @@ class UpdateMargins:
             return {}
         values = self.arena["row_values"]
         return {"n_features": values.shape[1], "values": values, **walked_terms(self.arena)}
+
+    def _codes(self, page: FitPage) -> dict[str, Any]:
+        """Return the kernel's arguments for the codes of rows that walk."""
+        if not self._local.nodes:
+            return page.codes.row_arguments()
+        return {"codes": page.codes.row_arguments()["codes"], "n_nodes": self.arena["steps"].size}
 
     def _next(self, batch: Batch, part: RowPart) -> dict[str, Any]:
         """Return the kernel's arguments for exponents of the next round's gradients."""
@@ -221,8 +270,8 @@ class UpdateMargins:
             return bind(
                 "add_leaves", (groups, outputs), n_rows=part.n_rows, first_tree=batch.first,
                 n_trees=batch.size, n_parallel=nodes.n_parallel, **page.rows,
-                **page.codes.row_arguments(), **self.features.walked_sets(self.arena),
-                **self._terms(), **self._next(batch, part), **part.arguments("steps", "margins"),
+                **self._codes(page), **self.features.walked_sets(self.arena), **self._terms(),
+                **self._next(batch, part), **part.arguments("steps", "margins"),
             )  # fmt: skip
         most_tasks = nodes.n_trees * page.n_rows // variant.params["chunk"] + nodes.max_nodes
         return bind(

@@ -69,6 +69,7 @@ LIBRARIES = frozenset(
         "joint_sums",
         "next_rows",
         "quanta",
+        "local_walk",
         *("nested_paths", "stacked_paths", "point_sums", "laid_rows", "finished_rows"),
     }
 )
@@ -100,6 +101,8 @@ VALUES: dict[str, list[Any]] = {
     "levels": [0, 4],
     "interactions": [False, True],
     "most_nodes": [128],
+    "local_nodes": [0, 128],
+    "local_words": [4, 8],
     "row_chunk": [2048],
     "hist_chunk": [2048],
     "search_chunk": [512],
@@ -312,7 +315,10 @@ def _together(template: str, params: dict[str, Any]) -> bool:
             return False
         return (params["wg_size"] == 1) == (template == "split_cpu")
     if template == "update_margins":
-        return params["walk"] or not params["linear"]
+        local = params["walk"] and params["code"] == "u8" and not params["categories"]
+        if params["local_nodes"]:
+            return local and not params["linear"]
+        return (params["walk"] or not params["linear"]) and params["local_words"] == 4
     if template == "histogram_banks":
         return not params["joint"] or (params["block"] == 16 and not params["copied"])
     if template == "renew_leaves" and params["finds"] not in ("", "by_rows", "alone"):

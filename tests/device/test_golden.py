@@ -62,7 +62,10 @@ _BOUNDED = {
 _SCORES = {"clipped": False, "sparse": False, "doubles": False}
 _MOVED = {"chunk": 2048, **_NUMBERS}
 _COUNTED = {"loss": "", "weighted": False, "n_exponents": 512}
-_WALKED = {**_MOVED, **_COUNTED, "code": "u8", "linear": False}
+_WALKED = {
+    **{**_MOVED, **_COUNTED, "code": "u8", "linear": False},
+    **{"local_nodes": 0, "local_words": 0},
+}
 
 #: Small templates, once for one work-item a group and once for many; and the kernels of a tree that
 #: take longest to run or to read, with few and with all of their branches.
@@ -217,6 +220,13 @@ SOURCES = {
     "update_margins-walk": (
         "update_margins",
         {"wg_size": 256, "walk": True, **_WALKED, "prefetch": 0},
+    ),
+    "update_margins-local": (
+        "update_margins",
+        {
+            **{"wg_size": 256, "walk": True, **_WALKED, "prefetch": 0},
+            **{"local_nodes": 128, "local_words": 8},
+        },
     ),
     "linear_leaves-portable": ("linear_leaves", {"wg_size": 256, "most": 6, "chunk": 2048}),
     "contributions-stack": (

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
+from pyopencl_gbdt.device.variants import KERNELS
 from pyopencl_gbdt.dtypes import NO_NODE
 from pyopencl_gbdt.fit.nodes import Batch
-from pyopencl_gbdt.growth.finalize import Finalize, UpdateMargins
+from pyopencl_gbdt.growth.finalize import Finalize, LocalWalk, UpdateMargins
 from pyopencl_gbdt.numerics.weights import normalise
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.primitives.checks import run
@@ -30,6 +31,7 @@ KERNEL = "update_margins"
 CHUNK = 50
 LARGEST = np.finfo(np.float32).max
 BYTE = make_layout([9, 255, 1, 30] * 5, [True, True, False, False] * 5)
+FEW = make_layout([256, 3, 255], [False, True, True])
 WORD = make_layout([300, 2, 1000, 1], [True, True, False, True])
 
 
@@ -129,9 +131,14 @@ def check(
         assert_same_bits(found, counts, f"exponents of tree {tree}")
 
 
-@pytest.mark.parametrize("layout", [BYTE, WORD], ids=["u8", "u16"])
+def forced(force, variant, *, local=True):
+    """Make a fit take a variant, whose rows walk in local memory or in global memory."""
+    force(variant, chunk=CHUNK, **({"local_nodes": 1023 * local} if variant.name == "walk" else {}))
+
+
+@pytest.mark.parametrize("layout", [BYTE, FEW, WORD], ids=["u8", "few", "u16"])
 def test_equals_twin(device, variant, force, rng, layout):
-    force(variant, chunk=CHUNK)
+    forced(force, variant)
     sizes = (1,) if layout is WORD or device.caps.kind == "cpu" else (1, 32, 256)
     for wg in sizes:
         for n in (1, 2, 49, 50, 51, 3000):
@@ -143,9 +150,9 @@ def test_equals_twin(device, variant, force, rng, layout):
 @pytest.mark.parametrize("first", [0, 2])
 def test_several_trees_at_a_time(device, variant, force, rng, first):
     """Of several outputs, and on rows that walk several trees of an output, one after another."""
-    force(variant, chunk=CHUNK)
     wg = 1 if device.caps.kind == "cpu" else 32
     for shape in ("full", "bushy", "stump"):
+        forced(force, variant, local=shape != "bushy")
         check(device, rng, wg, BYTE, 700, shape, 4, outputs=4, first=first)
         if variant.name == "walk":
             check(device, rng, wg, BYTE, 700, shape, 4, outputs=3, parallel=2, first=first)
@@ -157,11 +164,20 @@ def test_several_trees_at_a_time(device, variant, force, rng, first):
 def test_exponents_of_the_next_gradients(device, variant, force, rng, outputs, weighted):
     if variant.name != "walk":
         pytest.skip("rows are not in order, so their gradients are counted before the next round")
-    force(variant, chunk=CHUNK)
     wg = 1 if device.caps.kind == "cpu" else 32
-    for n, shape in ((1, "stump"), (3000, "bushy")):
+    for n, shape in ((1, "stump"), (3000, "bushy"), (3000, "full")):
+        forced(force, variant, local=shape != "full")
         weight = (
             rng.integers(0, 3, n).astype(np.float32) + (np.arange(n) == 0) if weighted else None
         )
         for loss in ("binary:logistic", "reg:squarederror"):
             check(device, rng, wg, BYTE, n, shape, 4, outputs, loss=loss, weight=weight)
+
+
+@pytest.mark.parametrize("most", [62, 63])
+def test_many_nodes_do_not_go_to_local_memory(device, force, rng, most):
+    walk = next(own for own in KERNELS[KERNEL].variants if own.name == "walk")
+    force(walk, chunk=CHUNK, local_nodes=most)
+    parts = make_parts(device, BYTE, random_codes(rng, BYTE, 100), max_depth=5)
+    assert parts.nodes.max_nodes == 63
+    assert LocalWalk.of(parts.ways.variant(KERNEL), parts).nodes == (128 if most == 63 else 0)

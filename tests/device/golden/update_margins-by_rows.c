@@ -14,6 +14,7 @@
 
 
 
+
 typedef struct {
     GLOBAL const u8* codes;
     u64 row_stride;

@@ -11,6 +11,7 @@
 
 
 
+
 /* Codes in 16 bytes of a row. */
 #define BLOCK 16
 
@@ -46,9 +47,11 @@ KERNEL(256) add_leaves(
     const u32 end = own_end < n_trees ? own_end : n_trees;
     margins += (u64)output * n_rows;
     margins += first_row;
+    
     for (u32 row = GROUP_ID * 256 + LOCAL_ID; row < page_rows; row += N_GROUPS * 256) {
-        const row_t mine = row_of(codes, row_stride, block_stride, paired, row);
         f32 margin = margins[row];
+        
+        const row_t mine = row_of(codes, row_stride, block_stride, paired, row);
         IN_ORDER
         for (u32 tree = begin; tree < end; tree++) {
             u32 leaf = tree; /* the root */
