@@ -55,7 +55,8 @@ class WholeTrees:
     #: Phases of a level: search, move.
     phases: ClassVar[int] = 2
     #: Cells in which a work-group builds histograms that are not kept, and adds up joint ones.
-    scratch_cells: ClassVar[int] = (_BY_ROW + 2) * CELLS_APART
+    #: Half as much again for words, see ``packed_rows``.
+    scratch_cells: ClassVar[int] = (_BY_ROW + _BY_ROW // 2 + 2) * CELLS_APART
     #: Whether the columns that each tree draws are listed.
     lists_columns: ClassVar[bool] = True
     #: Whether columns may have joint codes, and histograms may be built row by row.
@@ -87,6 +88,8 @@ class WholeTrees:
             "counters", (self.phases * nodes.n_levels + 1) * COUNTER_WORDS, np.uint32, zeros
         )
         arena.array("opened", 1, np.uint64, zeros)
+        if self.joint is not None:
+            arena.array("run_rows", -(-self.n_places // _BY_ROW), np.uint32, zeros)
         of_roots = self._roots_at_once * _ROOT_PLACES * MOST_CODES_WHOLE
         cells = -(-(self.scratch_cells + of_roots) // 4) * 4
         arena.array("scratch", (self.groups, cells, 2), SUM)
@@ -152,7 +155,7 @@ class WholeTrees:
             before = [*self.drawn_places.launches(batch)]
             own |= self.drawn_places.arguments()
         elif self.joint is not None:
-            own |= self.joint.arguments()
+            own |= self.joint.arguments() | self.arena.arguments("run_rows")
         elif self._together:
             plain = self.rows.pages[0].codes.row_arguments()
             row_codes = plain["row_stride"]

@@ -5,7 +5,7 @@
 ##   smaller   |from rows         |
 ##   larger    |parent - smaller  |           subtracted, summed up and scored while it is in the cache
 <%namespace name="places" file="places_of_trees.cl.mako"/>
-<%def name="histograms(code, at_once, drawn=False, joint=False, by_row=0, apart=0, prefetch=0)">
+<%def name="histograms(code, at_once, drawn=False, joint=False, by_row=0, apart=0, prefetch=0, packs=False)">
 % if not by_row:
 #define MOST_FEATURES 16 /* of a task */
 
@@ -33,7 +33,7 @@ ${places.fields() if drawn else ""}\
 % if by_row:
     u32 row_codes;                  /* from a row's codes to the next one's, ... */
     u64 block_codes;                /* ... and from those of ${by_row} places to those of the next ones */
-    GLOBAL const ${code}* by_row;
+    GLOBAL const ${code}* by_row;${" GLOBAL u32* run_rows; /* of blocks of places, see `packed_rows`; 0: unknown */" * bool(packs)}
 % endif
 } data_t;
 
@@ -146,7 +146,7 @@ FN void add_${n}(const data_t* data, const u32 place, GLOBAL const node_t* node,
 </%def>
 
 ## Sets `data` of a kernel's parameters.
-<%def name="read(drawn=False, joint=False, by_row=0)">
+<%def name="read(drawn=False, joint=False, by_row=0, packs=False)">
     data_t data;
     data.n_rows = n_rows;
     data.n_places = n_places;
@@ -172,7 +172,7 @@ ${places.read() if drawn else ""}\
 % if by_row:
     data.row_codes = row_codes;
     data.block_codes = block_codes;
-    data.by_row = by_row;
+    data.by_row = by_row;${" data.run_rows = run_rows;" * bool(packs)}
 % endif
 </%def>
 

@@ -8,7 +8,7 @@
 ##   others    |sum of the rests|             their joint cells, and so on
 ##
 ##   exclusive |no|f1|f2|f2|f3|               a digit: in a row, no feature or one has another code than its fullest
-<%def name="searches_of_pairs(at_once, most_codes, joint, by_row, apart, drawn=False)">
+<%def name="searches_of_pairs(at_once, most_codes, joint, by_row, apart, drawn=False, packs=False)">
 /* Two siblings that are searched, or a root. */
 typedef struct {
     u32 depth, last; /* of the last level, no histogram is kept */
@@ -127,9 +127,15 @@ FN void search_by_row(const data_t* data, const u32 begin, const u32 end, GLOBAL
             const u32 n_cells = cells_of(data, place + k);
             for (u32 cell = 0; cell < n_cells; cell++) scratch[k * ${apart} + cell] = MAKE_I64X2(0, 0);
         }
+% if packs:
+        if (wide || !pack(data, place, n, node, rows, scratch)) {
+% endif
 % for n, less in zip(steps, [*steps[1:], 0]):
         ${"else " * (n < by_row)}${f"if (n > {less}) " * (n > 1)}add_${n}(data, place, node, rows, wide, scratch);
 % endfor
+% if packs:
+        }
+% endif
         for (u32 k = 0; k < n; k++)
             search_place(data, place + k, scratch + k * ${apart}, own, scratch + ${by_row * apart}, pair);
     }

@@ -28,19 +28,26 @@
 <%namespace name="runs" file="runs_of_borders.cl.mako"/>
 <%namespace name="pairs" file="pairs_of_nodes.cl.mako"/>
 <%namespace name="siblings" file="search_of_pairs.cl.mako"/>
+<%namespace name="packed" file="packed_rows.cl.mako"/>
 <%namespace name="roots" file="roots_together.cl.mako"/>
 <%namespace name="tasks" file="whole_tasks.cl.mako"/>
 ${candidates.consider(False)}
 ## cells from a place's first one to the next place's, see CELLS_APART
-<% apart = most_codes + 128 %>\
-${pairs.histograms(code, at_once, drawn, joint, by_row, apart, prefetch)}
+<%
+    apart = most_codes + 128
+    packs = joint and not drawn # rows are added in words where these do not overflow: their codes are those of all trees
+%>\
+${pairs.histograms(code, at_once, drawn, joint, by_row, apart, prefetch, packs)}
+% if packs:
+${packed.packed_rows(code, by_row, apart, prefetch)}
+% endif
 ${runs.functions(most_codes - 1, False, False, clipped, sparse=False, doubles=doubles, kept=False)}
 ${pairs.searches()}
-${siblings.searches_of_pairs(at_once, most_codes, joint, by_row, apart, drawn)}
+${siblings.searches_of_pairs(at_once, most_codes, joint, by_row, apart, drawn, packs)}
 % if roots_at_once:
 ${roots.searches_of_roots(code, most_codes, by_row, joint, roots_at_once, root_places)}
 % endif
-<% scratch_cells = (max(at_once, by_row) + 2) * apart + roots_at_once * root_places * most_codes %>
+<% scratch_cells = (max(at_once, by_row) + (by_row // 2 if packs else 0) + 2) * apart + roots_at_once * root_places * most_codes %>
 
 ${tasks.phases(counter_words)}
 ${tasks.roots()}
@@ -100,6 +107,9 @@ KERNEL(${wg_size}) grow(
 % endif
 % if by_row:
         const u32 n_units, const u32 row_codes, const u64 block_codes, GLOBAL const ${code}* RESTRICT by_row,
+% if packs:
+        GLOBAL u32* run_rows,
+% endif
 % endif
         GLOBAL level_t* levels, GLOBAL node_t* nodes, ${payload.parameters()},
         GLOBAL u32* even_rows, GLOBAL u32* odd_rows,
@@ -108,7 +118,7 @@ KERNEL(${wg_size}) grow(
 % if drawn and joint:
     const u32 n_places = most_places(drawn_places, n_trees);
 % endif
-${pairs.read(drawn, joint, by_row)}\
+${pairs.read(drawn, joint, by_row, packs)}\
 ${payload.read()}\
     GLOBAL i64x2* own_scratch = scratch + (u64)GROUP_ID * ${(scratch_cells + 3) // 4 * 4};
     if (take(counters) == 0) {

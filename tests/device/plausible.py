@@ -42,7 +42,7 @@ LIBRARIES = frozenset(
         "level_places",
         "stretches",
         "packed_sums",
-        *("pairs_of_nodes", "places_of_trees"),
+        *("packed_rows", "pairs_of_nodes", "places_of_trees"),
         "search_of_pairs",
         "roots_together",
         "column_draws",

@@ -99,3 +99,29 @@ def drawn_places(drawn: npt.NDArray[np.integer[Any]], sizes: Sequence[int]) -> l
         else:
             places.append([column])
     return places
+
+
+def rows_of_run(by_place: np.ndarray) -> int:
+    """Return the most rows of a run, of a power of two, in which no code is above 127 times.
+
+    Parameters
+    ----------
+    by_place : (places, n) uint8 array
+        Codes of a block.
+
+    Returns
+    -------
+    run : int
+        512 if runs of 1024 rows have a code more often: rows of the block are not packed.
+    """
+    run = 16384
+    while run >= 1024:
+        counts = [
+            np.bincount(codes[at : at + run]).max()
+            for codes in by_place
+            for at in range(0, len(codes), run)
+        ]
+        if max(counts) <= 127:
+            break
+        run //= 2
+    return run
