@@ -1,4 +1,4 @@
-"""Checks of arguments: their names, switches, functions and paths."""
+"""Checks of arguments, and signatures of functions that hand them on."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import inspect
 import numbers
 import operator
 import os
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ParamSpec, TypeVar, cast, overload
 
@@ -199,3 +200,23 @@ def check_path(name: str, path: Any) -> None:
         raise ParameterError(
             f"{name}={show(path)}: expected the path of a file as str or Path; give one"
         )
+
+
+def named_arguments(function: Callable[_Args, _Found]) -> Callable[_Args, _Found]:
+    """Let a function take arguments by their place that are to be named, with a warning."""
+    known = inspect.signature(function).parameters.values()
+    placed = [one.name for one in known if one.kind is one.POSITIONAL_OR_KEYWORD]
+    named = [one.name for one in known if one.kind is one.KEYWORD_ONLY]
+
+    @functools.wraps(function)
+    def taking(*args: _Args.args, **kwargs: _Args.kwargs) -> _Found:
+        more = args[len(placed) :]
+        if more and len(more) <= len(named):
+            names = ", ".join(named[: len(more)])
+            warnings.warn(f"Pass `{names}` as keyword args.", FutureWarning, stacklevel=2)
+            given: Any = dict(zip(named, more, strict=False))
+            call: Callable[..., _Found] = function
+            return call(*args[: len(placed)], **given, **kwargs)
+        return function(*args, **kwargs)
+
+    return taking

@@ -8,7 +8,7 @@ import pytest
 
 import pyopencl_gbdt
 from pyopencl_gbdt import Dataset, GBDTRegressor, train
-from pyopencl_gbdt.callbacks import ProgressBar, progress
+from pyopencl_gbdt.callbacks import ProgressBar, monitor
 from pyopencl_gbdt.device import program as builds
 from pyopencl_gbdt.device.opencl.source import POCL
 from pyopencl_gbdt.errors import ParameterError
@@ -69,7 +69,7 @@ def test_a_registered_logger_gets_everything_and_the_terminal_nothing(
 
 
 def test_estimators_and_progress_report_to_it_too(registered, monkeypatch, capsys):
-    monkeypatch.setattr(progress, "_tqdm", lambda: None)
+    monkeypatch.setattr(monitor, "_tqdm", lambda: None)
     bar = ProgressBar("rounds")
     model = GBDTRegressor(n_estimators=2, max_depth=2, device=TEST_DEVICE, callbacks=[bar])
     model.fit(ROWS, ROWS[:, 0], eval_set=[(ROWS, ROWS[:, 0])], verbose=True)

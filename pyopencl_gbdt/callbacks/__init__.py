@@ -16,8 +16,7 @@ from pyopencl_gbdt.public_names import at_first_use
 if TYPE_CHECKING:
     from pyopencl_gbdt.callbacks.checkpoint import TrainingCheckPoint
     from pyopencl_gbdt.callbacks.early_stopping import EarlyStopping
-    from pyopencl_gbdt.callbacks.monitor import EvaluationMonitor
-    from pyopencl_gbdt.callbacks.progress import ProgressBar
+    from pyopencl_gbdt.callbacks.monitor import EvaluationMonitor, ProgressBar
     from pyopencl_gbdt.callbacks.schedule import LearningRateScheduler, reset_parameter
 
 __getattr__ = at_first_use(
@@ -26,7 +25,7 @@ __getattr__ = at_first_use(
         "EarlyStopping": "early_stopping",
         "EvaluationMonitor": "monitor",
         "LearningRateScheduler": "schedule",
-        "ProgressBar": "progress",
+        "ProgressBar": "monitor",
         "TrainingCheckPoint": "checkpoint",
         "reset_parameter": "schedule",
     },

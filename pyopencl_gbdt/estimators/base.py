@@ -23,8 +23,7 @@ from pyopencl_gbdt.estimators.evaluation_sets import GivenRows, evaluation_sets,
 from pyopencl_gbdt.estimators.files import SAVED_BY, check_kind, read_classes, saved_by
 from pyopencl_gbdt.estimators.fitted import FittedModel, XGBoostMethods, check_rows_of
 from pyopencl_gbdt.estimators.parameters import Parametrised
-from pyopencl_gbdt.estimators.presets import check_preset
-from pyopencl_gbdt.estimators.rates import is_auto
+from pyopencl_gbdt.estimators.presets import check_preset, is_auto
 from pyopencl_gbdt.estimators.refusals import OF_ESTIMATORS, EstimatorFacts
 from pyopencl_gbdt.estimators.scoring import Scorer
 from pyopencl_gbdt.estimators.sklearn_names import DataConversionWarning, SklearnNotFittedError

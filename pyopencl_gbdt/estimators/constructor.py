@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from pyopencl_gbdt.data.categories.chosen import FROM_DTYPE
-from pyopencl_gbdt.estimators.presets import SET_BY_PRESETS
-from pyopencl_gbdt.estimators.rates import AUTO
+from pyopencl_gbdt.estimators.presets import AUTO, SET_BY_PRESETS
 from pyopencl_gbdt.estimators.spellings import AliasedParameters
 from pyopencl_gbdt.parameters.row import ParameterRow
 from pyopencl_gbdt.parameters.table import TABLE

@@ -12,8 +12,7 @@ from pyopencl_gbdt.callbacks.early_stopping import more_is_better
 from pyopencl_gbdt.data.arrays.matrix import column_names
 from pyopencl_gbdt.data.names import check_columns, scikit_learn_words
 from pyopencl_gbdt.errors import DataError, ParameterError
-from pyopencl_gbdt.estimators.presets import SET_BY_PRESETS
-from pyopencl_gbdt.estimators.rates import is_auto
+from pyopencl_gbdt.estimators.presets import SET_BY_PRESETS, is_auto
 from pyopencl_gbdt.estimators.spellings import explains_arguments
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.ensemble import each

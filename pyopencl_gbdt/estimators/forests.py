@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from pyopencl_gbdt.estimators.base import Base
 from pyopencl_gbdt.estimators.gradient_boosting import GBDTClassifier, GBDTRegressor
-from pyopencl_gbdt.estimators.rates import AUTO, is_auto
+from pyopencl_gbdt.estimators.presets import AUTO, is_auto
 from pyopencl_gbdt.parameters.parameters import ROWS
 
 #: Parameters that need several rounds and are None where they are not given. Checks of scikit-learn

@@ -11,7 +11,7 @@ from pyopencl_gbdt.data.categories.chosen import AUTO, FROM_DTYPE, categorical_a
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.estimators.constructor import PARAMETERS, Constructed
 from pyopencl_gbdt.estimators.presets import SET_BY_PRESETS
-from pyopencl_gbdt.estimators.signatures import alike
+from pyopencl_gbdt.estimators.spellings import alike
 from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.objectives import custom_objective
 from pyopencl_gbdt.objectives.custom import ScikitLearnLoss

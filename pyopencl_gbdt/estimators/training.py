@@ -12,11 +12,15 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.callbacks import CallbackList, TrainingCheckPoint
 from pyopencl_gbdt.data.dataset import Dataset
-from pyopencl_gbdt.estimators.bags import folds_of
 from pyopencl_gbdt.estimators.fitted import missing_rounds
-from pyopencl_gbdt.estimators.held_out import HoldOut, NothingHeldOutError, RowIds, group_codes
-from pyopencl_gbdt.estimators.presets import PLAIN, PRESETS, check_preset
-from pyopencl_gbdt.estimators.rates import is_auto
+from pyopencl_gbdt.estimators.held_out import (
+    HoldOut,
+    NothingHeldOutError,
+    RowIds,
+    folds_of,
+    group_codes,
+)
+from pyopencl_gbdt.estimators.presets import PLAIN, PRESETS, check_preset, is_auto
 from pyopencl_gbdt.estimators.scoring import LOSS, Scorer
 from pyopencl_gbdt.estimators.stopping import (
     AUTO,

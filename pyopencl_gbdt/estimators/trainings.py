@@ -12,9 +12,8 @@ from typing import Any, Protocol
 
 from pyopencl_gbdt.callbacks import EarlyStopping
 from pyopencl_gbdt.data.dataset import Dataset
-from pyopencl_gbdt.estimators.bags import train_bag
 from pyopencl_gbdt.estimators.fitted import joined_history
-from pyopencl_gbdt.estimators.held_out import RowIds
+from pyopencl_gbdt.estimators.held_out import RowIds, train_bag
 from pyopencl_gbdt.estimators.presets import RoundsSearch, complete
 from pyopencl_gbdt.estimators.scoring import Scorer
 from pyopencl_gbdt.estimators.stopping import (
@@ -247,7 +246,7 @@ class BagOfFolds:
     ----------
     request : TrainingRequest
     folds : list of (int64 array, int64 array)
-        Rows to train on and rows held out, see ``bags.folds_of``.
+        Rows to train on and rows held out, see ``held_out.folds_of``.
     rule : StoppingParameters or None
         When a member stops; None trains all rounds.
     """

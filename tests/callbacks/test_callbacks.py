@@ -206,7 +206,7 @@ class Fails(TrainingCallback):
 
 
 def test_a_progress_bar(monkeypatch):
-    monkeypatch.setattr("pyopencl_gbdt.callbacks.progress._tqdm", lambda: FakeBar)
+    monkeypatch.setattr("pyopencl_gbdt.callbacks.monitor._tqdm", lambda: FakeBar)
     train(PARAMS, DATA, 4, evals=[(TEST, "test")], callbacks=[ProgressBar("fit", leave=False)])
     bar = FakeBar.made[-1]
     assert (bar.n, bar.closed) == (4, True)

@@ -94,7 +94,7 @@ def test_ranking(objective):
 
 def test_weights_of_rows_in_a_query():
     """A row's gradients are multiplied by its weight; equal weights give the device's trees."""
-    from pyopencl_gbdt.compat.lightgbm.own_losses import HostRows, pairs_of_ranks
+    from pyopencl_gbdt.compat.lightgbm.objectives import HostRows, pairs_of_ranks
 
     params = {**QUIET, "objective": "lambdarank"}
     several = lgb.Dataset(X, GRADES, group=[20] * 20, weight=np.tile([1.0, 3.0], 200))

@@ -7,8 +7,7 @@ import pytest
 
 import pyopencl_gbdt as gbdt
 from pyopencl_gbdt.compat import xgboost as xgb
-from pyopencl_gbdt.compat.xgboost.losses import GivenGradients, Slot
-from pyopencl_gbdt.compat.xgboost.objective import TreeObjective
+from pyopencl_gbdt.compat.xgboost.objective import GivenGradients, Slot, TreeObjective
 from pyopencl_gbdt.errors import ParameterError
 from tests.conftest import TEST_DEVICE
 from tests.reference.sketch import signs, sketched

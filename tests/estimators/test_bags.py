@@ -12,8 +12,13 @@ import pytest
 from pyopencl_gbdt import Dataset, GBDTClassifier, GBDTRanker, GBDTRegressor, Model
 from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.errors import DataWarning, ModelFormatError, ParameterError
-from pyopencl_gbdt.estimators.bags import folds_of, joined, train_bag
-from pyopencl_gbdt.estimators.held_out import HoldOut, NothingHeldOutError
+from pyopencl_gbdt.estimators.held_out import (
+    HoldOut,
+    NothingHeldOutError,
+    folds_of,
+    joined,
+    train_bag,
+)
 from pyopencl_gbdt.model.joined_statistics import JoinedStatistics
 from pyopencl_gbdt.model.leaf_kinds import LINEAR
 from pyopencl_gbdt.prediction import with_statistics

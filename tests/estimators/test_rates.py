@@ -5,8 +5,15 @@ import pytest
 
 from pyopencl_gbdt import GBDTRegressor
 from pyopencl_gbdt.errors import ParameterError
-from pyopencl_gbdt.estimators import rates
-from pyopencl_gbdt.estimators.rates import LENGTHS, ROUNDS, ByRows, resolve_auto
+from pyopencl_gbdt.estimators.presets import (
+    LENGTHS,
+    MOST_STOPPED,
+    ROUNDS,
+    STOPPED_LENGTH,
+    STOPPED_RATE,
+    ByRows,
+    resolve_auto,
+)
 from tests.conftest import TEST_DEVICE
 
 TASKS = ("regression", "binary", "multiclass", "ranking")
@@ -64,13 +71,13 @@ def test_one_alone(table):
 def test_early_stopping_has_a_rate_and_most_rounds(table):
     both = {"n_estimators": "auto", "learning_rate": "auto"}
     found = resolve_auto(both, "regression", 500, stops=True)
-    rate, length = rates.STOPPED_RATE, rates.STOPPED_LENGTH
+    rate, length = STOPPED_RATE, STOPPED_LENGTH
     assert found == {"n_estimators": round(length / rate), "learning_rate": rate}
     given = {"n_estimators": "auto", "learning_rate": 0.01}
     assert resolve_auto(given, "regression", 500, stops=True)["n_estimators"] == length * 100
     given = {"n_estimators": "auto", "learning_rate": 0}
     most = resolve_auto(given, "regression", 500, stops=True)["n_estimators"]
-    assert most == rates.MOST_STOPPED
+    assert most == MOST_STOPPED
 
 
 def test_the_model_has_numbers(table):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pyopencl_gbdt.compat.xgboost.losses import GivenGradients
+from pyopencl_gbdt.compat.xgboost.objective import GivenGradients
 from tests.conftest import TEST_DEVICE
 from tests.refusals.case import (
     Case,

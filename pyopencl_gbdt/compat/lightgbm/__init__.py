@@ -22,6 +22,7 @@ from pyopencl_gbdt.compat.lightgbm.errors import (
 )
 from pyopencl_gbdt.compat.lightgbm.estimator_base import LGBMModel
 from pyopencl_gbdt.compat.lightgbm.estimators import LGBMClassifier, LGBMRanker, LGBMRegressor
+from pyopencl_gbdt.compat.lightgbm.metrics import EvalResult
 from pyopencl_gbdt.compat.lightgbm.plotting import (
     create_tree_digraph,
     plot_importance,
@@ -29,7 +30,6 @@ from pyopencl_gbdt.compat.lightgbm.plotting import (
     plot_split_value_histogram,
     plot_tree,
 )
-from pyopencl_gbdt.compat.lightgbm.results import EvalResult
 from pyopencl_gbdt.compat.lightgbm.tables import Sequence
 
 __all__ = [

@@ -14,19 +14,19 @@ from pyopencl_gbdt.compat.lightgbm import prediction as rows_to
 from pyopencl_gbdt.compat.lightgbm.booster_model import Array, BoosterModel
 from pyopencl_gbdt.compat.lightgbm.dataset import Dataset
 from pyopencl_gbdt.compat.lightgbm.errors import LightGBMError, log_warning
+from pyopencl_gbdt.compat.lightgbm.metrics import EvalResult
 from pyopencl_gbdt.compat.lightgbm.names import by_main_names, spellings
 from pyopencl_gbdt.compat.lightgbm.objectives import LINKS, link_of_model
-from pyopencl_gbdt.compat.lightgbm.results import EvalResult
 from pyopencl_gbdt.compat.lightgbm.rounds import MANY, Rounds
 from pyopencl_gbdt.compat.lightgbm.settings import check_columns
-from pyopencl_gbdt.compat.lightgbm.stored import (
+from pyopencl_gbdt.compat.lightgbm.task import Task
+from pyopencl_gbdt.compat.lightgbm.trees import (
     stored_infos,
     stored_parameters,
     stored_rates,
+    with_start,
     without_average,
 )
-from pyopencl_gbdt.compat.lightgbm.task import Task
-from pyopencl_gbdt.compat.lightgbm.trees import with_start
 from pyopencl_gbdt.model import Ensemble, read_model
 from pyopencl_gbdt.model.ensemble import each
 from pyopencl_gbdt.model.formats.lightgbm_reader import OBJECTIVES as IN_FILES

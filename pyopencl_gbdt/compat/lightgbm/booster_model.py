@@ -16,14 +16,7 @@ from pyopencl_gbdt.compat.lightgbm.dataset import Dataset
 from pyopencl_gbdt.compat.lightgbm.errors import LightGBMError
 from pyopencl_gbdt.compat.lightgbm.names import by_main_names, spellings
 from pyopencl_gbdt.compat.lightgbm.objectives import LINKS
-from pyopencl_gbdt.compat.lightgbm.refitting import refitted
-from pyopencl_gbdt.compat.lightgbm.stored import (
-    stored_infos,
-    with_average,
-    with_parameters,
-    with_ranges,
-)
-from pyopencl_gbdt.compat.lightgbm.task import Task
+from pyopencl_gbdt.compat.lightgbm.task import Task, refitted
 from pyopencl_gbdt.compat.lightgbm.trees import (
     base_of,
     dumped,
@@ -32,6 +25,10 @@ from pyopencl_gbdt.compat.lightgbm.trees import (
     node_table,
     shrinkages,
     split_values,
+    stored_infos,
+    with_average,
+    with_parameters,
+    with_ranges,
 )
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.ensemble import each

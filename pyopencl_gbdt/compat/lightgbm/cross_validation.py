@@ -14,9 +14,9 @@ from pyopencl_gbdt.compat.lightgbm.booster import Booster
 from pyopencl_gbdt.compat.lightgbm.callback import EarlyStopException
 from pyopencl_gbdt.compat.lightgbm.dataset import Dataset
 from pyopencl_gbdt.compat.lightgbm.engine import Plan, has_functions, model_to_continue
+from pyopencl_gbdt.compat.lightgbm.metrics import EvalResult
 from pyopencl_gbdt.compat.lightgbm.names import spellings
 from pyopencl_gbdt.compat.lightgbm.objectives import OBJECTIVES, RANKING
-from pyopencl_gbdt.compat.lightgbm.results import EvalResult
 
 
 class CVBooster:

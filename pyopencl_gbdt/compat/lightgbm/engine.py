@@ -18,8 +18,8 @@ from pyopencl_gbdt.compat.lightgbm.callback import (
 )
 from pyopencl_gbdt.compat.lightgbm.dataset import Dataset
 from pyopencl_gbdt.compat.lightgbm.errors import log_warning
+from pyopencl_gbdt.compat.lightgbm.metrics import EvalResult
 from pyopencl_gbdt.compat.lightgbm.names import choose, spellings
-from pyopencl_gbdt.compat.lightgbm.results import EvalResult
 
 
 class Plan:

@@ -1,10 +1,11 @@
-"""LightGBM's metrics, by metrics of this library or by NumPy."""
+"""LightGBM's metrics, by metrics of this library or by NumPy, and what an evaluation tells."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -332,3 +333,23 @@ _BY_NUMPY: dict[str, Callable[[F64, F64, F64, Mapping[str, Any]], float]] = {
     "cross_entropy_lambda": _entropy_by_rate,
     "kullback_leibler": _kullback_leibler,
 }
+
+
+class EvalResult(NamedTuple):
+    """One metric of one evaluation set; in ``cv`` with its deviation over the folds."""
+
+    dataset_name: str
+    metric_name: str
+    metric_value: float
+    maximize: bool
+    metric_std_dev: float | None = None
+
+    def __len__(self) -> int:
+        return 5 if self.is_cv_result() else 4
+
+    def __iter__(self) -> Any:
+        return (getattr(self, name) for name in self._fields[: len(self)])
+
+    def is_cv_result(self) -> bool:
+        """Tell whether the value is a mean over folds."""
+        return self.metric_std_dev is not None

@@ -12,8 +12,7 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.compat.lightgbm import prediction as rows_to
 from pyopencl_gbdt.compat.lightgbm.dataset import Dataset
-from pyopencl_gbdt.compat.lightgbm.objectives import LINKS
-from pyopencl_gbdt.compat.lightgbm.own_losses import HostLoss
+from pyopencl_gbdt.compat.lightgbm.objectives import LINKS, HostLoss
 from pyopencl_gbdt.compat.lightgbm.settings import column_shares, hessian_factor
 from pyopencl_gbdt.compat.lightgbm.task import Task
 from pyopencl_gbdt.data import dataset as own

@@ -1,10 +1,13 @@
-"""What a training of LightGBM's parameters is here: the loss, its link, metrics and start."""
+"""What a training of LightGBM's parameters is here: the loss, its link, metrics and start.
+
+By a task's gradients, leaves of a model are computed anew for other rows, too.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,13 +16,23 @@ import numpy.typing as npt
 from pyopencl_gbdt.compat.lightgbm.dataset import Dataset
 from pyopencl_gbdt.compat.lightgbm.errors import LightGBMError
 from pyopencl_gbdt.compat.lightgbm.metrics import Metric, chosen_metrics, metrics_of
-from pyopencl_gbdt.compat.lightgbm.objectives import KINDS, RANKING, SEVERAL, Kind, main_objective
-from pyopencl_gbdt.compat.lightgbm.own_losses import OWN_LOSSES, HostLoss, HostRows, host_loss
+from pyopencl_gbdt.compat.lightgbm.names import checked_values, loss_of_classes
+from pyopencl_gbdt.compat.lightgbm.objectives import (
+    KINDS,
+    OWN_LOSSES,
+    RANKING,
+    SEVERAL,
+    HostLoss,
+    HostRows,
+    Kind,
+    host_loss,
+    main_objective,
+)
 from pyopencl_gbdt.compat.lightgbm.settings import boosting_of, hessian_factor, trained_parameters
-from pyopencl_gbdt.compat.lightgbm.values import checked_values, loss_of_classes
+from pyopencl_gbdt.compat.lightgbm.trees import base_of, leaf_places
 from pyopencl_gbdt.data import dataset as own
 from pyopencl_gbdt.errors import ParameterError
-from pyopencl_gbdt.lazy_dataclasses import dataclass
+from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
 
@@ -272,3 +285,65 @@ def _called(fobj: Callable[..., Any], margins: F64, data: Dataset) -> tuple[Any,
             f"length ({len(margins)}) * number of models per one iteration ({margins.shape[1]})"
         )
     return g, h
+
+
+def refitted(
+    model: Ensemble,
+    leaves: npt.NDArray[np.int32],
+    data: Dataset,
+    task: Task,
+    decay_rate: float,
+    rates: Sequence[float],
+    settings: Mapping[str, Any],
+    *,
+    is_forest: bool,
+) -> Ensemble:
+    """Return the model whose leaves are mixed with a Newton step for other rows.
+
+    LightGBM 4.7, ``GBDT::RefitTree``: gradients are those of the mixed trees before.
+
+    Parameters
+    ----------
+    model : Ensemble
+    leaves : int32 array, shape (n_rows, n_trees)
+        The number of each row's leaf in each tree.
+    data : Dataset
+        The other rows, with labels.
+    task : Task
+        The loss.
+    decay_rate : float
+        The share of the old values.
+    rates : sequence of float
+        By which each tree is shrunk, LightGBM's ``shrinkage``.
+    settings : mapping
+        ``lambda_l1``, ``lambda_l2`` and ``max_delta_step``, if they are not 0.
+    is_forest : bool
+        Whether all trees take their gradients at the same margins.
+    """
+    n_rows, n = leaves.shape[0], model.n_outputs
+    start = data.get_field("init_score")
+    margins = np.zeros((n_rows, n)) if start is None else np.reshape(start, (n_rows, -1)) + 0.0
+    absolute, penalty, most = (
+        float(settings.get(name) or 0.0) for name in ("lambda_l1", "lambda_l2", "max_delta_step")
+    )
+    trees: list[Any] = []
+    gradients = (margins, margins)
+    for place, tree in enumerate(model.trees):
+        output = place % n
+        if output == 0:
+            gradients = task.gradients(margins, data, place // n)
+        own = leaves[:, place]
+        size = int(tree.is_leaf.sum())
+        g, h = (np.bincount(own, part[:, output], size) for part in gradients)
+        base = base_of(model, place)
+        old = tree.value[leaf_places(tree), 0].astype(np.float64) + base
+        g = np.sign(g) * np.maximum(np.abs(g) - absolute, 0.0)
+        step = np.where(h + penalty > 0, -g / np.maximum(h + penalty, 1e-300), 0.0)
+        step = np.clip(step, -most, most) if most > 0 else step
+        mixed = decay_rate * old + (1 - decay_rate) * (rates[place] * step)
+        if not is_forest:
+            margins[:, output] += mixed[own]
+        values = tree.value.copy()
+        values[leaf_places(tree), 0] = mixed - base
+        trees.append(tree.with_values(values.astype(np.float32)))
+    return replace(model, trees=trees)

@@ -12,17 +12,15 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state, resample
 
 from pyopencl_gbdt.compat.sklearn.checks import PARAMETERS, Allowed, check_parameters
-from pyopencl_gbdt.compat.sklearn.columns import (
-    check_levels,
-    chosen_columns,
-    interaction_constraints,
-    monotone_constraints,
-)
 from pyopencl_gbdt.compat.sklearn.rows import (
     F64,
     check_lengths,
+    check_levels,
     checked_rows,
     checked_weight,
+    chosen_columns,
+    interaction_constraints,
+    monotone_constraints,
     warn_of_names,
     without_fractions,
 )

@@ -12,12 +12,12 @@ import numpy as np
 
 from pyopencl_gbdt.compat.xgboost import collective
 from pyopencl_gbdt.compat.xgboost.booster_files import BoosterFiles
-from pyopencl_gbdt.compat.xgboost.cut_points import CUT_RULE
 from pyopencl_gbdt.compat.xgboost.linear_ensemble import LinearEnsemble
 from pyopencl_gbdt.compat.xgboost.linear_rounds import LinearRounds, linear_parameters
-from pyopencl_gbdt.compat.xgboost.losses import Gradients, OtherSplitsError, called_by
 from pyopencl_gbdt.compat.xgboost.matrices import DMatrix
 from pyopencl_gbdt.compat.xgboost.metrics import BoosterMetrics, Evals
+from pyopencl_gbdt.compat.xgboost.objective import Gradients, OtherSplitsError, called_by
+from pyopencl_gbdt.compat.xgboost.quantile_matrices import CUT_RULE
 from pyopencl_gbdt.compat.xgboost.rounds import Plan, Rounds
 from pyopencl_gbdt.compat.xgboost.settings import Given, Settings
 from pyopencl_gbdt.compat.xgboost.updated_rounds import UpdatedRounds

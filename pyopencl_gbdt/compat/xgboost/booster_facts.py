@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pyopencl_gbdt.compat.xgboost.level_tables import Categories
+from pyopencl_gbdt.compat.xgboost.inputs import Categories
 from pyopencl_gbdt.compat.xgboost.linear_ensemble import model_of
 from pyopencl_gbdt.compat.xgboost.matrices import DMatrix
 from pyopencl_gbdt.compat.xgboost.settings import Settings

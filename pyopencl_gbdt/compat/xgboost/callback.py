@@ -9,11 +9,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from pyopencl_gbdt.arguments import named_arguments
 from pyopencl_gbdt.callbacks.early_stopping import more_is_better
 from pyopencl_gbdt.callbacks.monitor import latest
 from pyopencl_gbdt.compat.xgboost.booster import Booster
 from pyopencl_gbdt.compat.xgboost.collective import communicator_print, get_rank
-from pyopencl_gbdt.compat.xgboost.keyword_arguments import named_arguments
 from pyopencl_gbdt.errors import DataTypeError, ParameterError, RoundIndexError
 from pyopencl_gbdt.messages import show
 

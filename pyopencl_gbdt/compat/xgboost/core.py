@@ -7,7 +7,7 @@ from typing import Any
 from pyopencl_gbdt._version import __version__
 from pyopencl_gbdt.compat.xgboost.booster import Booster
 from pyopencl_gbdt.compat.xgboost.data_iter import DataIter
-from pyopencl_gbdt.compat.xgboost.level_tables import Categories
+from pyopencl_gbdt.compat.xgboost.inputs import Categories
 from pyopencl_gbdt.compat.xgboost.matrices import DataSplitMode, DMatrix
 from pyopencl_gbdt.compat.xgboost.metrics import Metric
 from pyopencl_gbdt.compat.xgboost.objective import Objective, TreeObjective

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.arguments import named_arguments
 from pyopencl_gbdt.compat.xgboost.booster import Booster
 from pyopencl_gbdt.compat.xgboost.config import config_context
 from pyopencl_gbdt.compat.xgboost.estimator_inputs import (
@@ -20,7 +21,6 @@ from pyopencl_gbdt.compat.xgboost.estimator_inputs import (
     split_metrics,
 )
 from pyopencl_gbdt.compat.xgboost.fitted_booster import FittedBooster
-from pyopencl_gbdt.compat.xgboost.keyword_arguments import named_arguments
 from pyopencl_gbdt.compat.xgboost.matrices import DMatrix
 from pyopencl_gbdt.compat.xgboost.quantile_matrices import QuantileDMatrix
 from pyopencl_gbdt.compat.xgboost.training import train

@@ -20,8 +20,8 @@ from pyopencl_gbdt.compat.xgboost.linear_ensemble import (
     LinearModel,
     margins_of,
 )
-from pyopencl_gbdt.compat.xgboost.losses import GivenGradients, Gradients, Slot
 from pyopencl_gbdt.compat.xgboost.matrices import DMatrix
+from pyopencl_gbdt.compat.xgboost.objective import GivenGradients, Gradients, Slot
 from pyopencl_gbdt.compat.xgboost.rounds import HostRounds, Plan
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.lazy_dataclasses import dataclass

@@ -13,10 +13,15 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
+from pyopencl_gbdt.arguments import named_arguments
 from pyopencl_gbdt.compat.xgboost.data_iter import is_iterator, read_all
-from pyopencl_gbdt.compat.xgboost.inputs import check_names, check_types, read_columns
-from pyopencl_gbdt.compat.xgboost.keyword_arguments import named_arguments
-from pyopencl_gbdt.compat.xgboost.level_tables import Categories, other_kind
+from pyopencl_gbdt.compat.xgboost.inputs import (
+    Categories,
+    check_names,
+    check_types,
+    other_kind,
+    read_columns,
+)
 from pyopencl_gbdt.compat.xgboost.matrix_files import read_matrix, sparse_values, write_matrix
 from pyopencl_gbdt.compat.xgboost.row_facts import RowFacts
 from pyopencl_gbdt.data.dataset import Dataset
@@ -356,7 +361,7 @@ class DMatrix:
         DataError
             Before a training.
         """
-        from pyopencl_gbdt.compat.xgboost.cut_points import cut_points
+        from pyopencl_gbdt.compat.xgboost.quantile_matrices import cut_points
 
         if self._max_bin is None:
             raise DataError(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from pyopencl_gbdt.arguments import named_arguments
 from pyopencl_gbdt.compat.xgboost.booster import Booster
-from pyopencl_gbdt.compat.xgboost.keyword_arguments import named_arguments
 from pyopencl_gbdt.errors import DataTypeError, ParameterError
 from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.model.graphviz import Dot

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.arguments import named_arguments
 from pyopencl_gbdt.compat.xgboost.booster_facts import BoosterFacts
-from pyopencl_gbdt.compat.xgboost.keyword_arguments import named_arguments
-from pyopencl_gbdt.compat.xgboost.level_tables import other_kind
+from pyopencl_gbdt.compat.xgboost.inputs import other_kind
 from pyopencl_gbdt.compat.xgboost.linear_ensemble import LinearEnsemble, LinearModel
 from pyopencl_gbdt.compat.xgboost.matrices import DMatrix
 from pyopencl_gbdt.data.dataset import Dataset

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from pyopencl_gbdt.arguments import named_arguments
 from pyopencl_gbdt.compat.xgboost.estimator_base import XGBModel
 from pyopencl_gbdt.compat.xgboost.estimator_inputs import as_ranking_metric, split_qid
-from pyopencl_gbdt.compat.xgboost.keyword_arguments import named_arguments
 from pyopencl_gbdt.compat.xgboost.matrices import DMatrix
 from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.messages import show

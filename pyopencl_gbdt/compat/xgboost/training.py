@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.arguments import named_arguments
 from pyopencl_gbdt.compat.xgboost import collective
 from pyopencl_gbdt.compat.xgboost.booster import Booster
 from pyopencl_gbdt.compat.xgboost.callback import (
@@ -16,11 +17,10 @@ from pyopencl_gbdt.compat.xgboost.callback import (
     EvaluationMonitor,
     TrainingCallback,
 )
-from pyopencl_gbdt.compat.xgboost.keyword_arguments import named_arguments
 from pyopencl_gbdt.compat.xgboost.matrices import DMatrix
 from pyopencl_gbdt.compat.xgboost.metrics import Metric
 from pyopencl_gbdt.compat.xgboost.settings import Settings
-from pyopencl_gbdt.compat.xgboost.team_training import train_ranks
+from pyopencl_gbdt.compat.xgboost.team_rounds import train_ranks
 from pyopencl_gbdt.errors import DataError, DataTypeError, ParameterError
 from pyopencl_gbdt.training.folds import given_folds, make_folds, query_folds
 

@@ -13,8 +13,8 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.compat.xgboost.losses import Gradients
 from pyopencl_gbdt.compat.xgboost.matrices import DMatrix
+from pyopencl_gbdt.compat.xgboost.objective import Gradients
 from pyopencl_gbdt.compat.xgboost.rounds import HostRounds, Plan
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.messages import show

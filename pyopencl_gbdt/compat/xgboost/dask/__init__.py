@@ -8,12 +8,16 @@ from pyopencl_gbdt.compat.xgboost.dask.estimators import (
     DaskXGBRFClassifier,
     DaskXGBRFRegressor,
 )
-from pyopencl_gbdt.compat.xgboost.dask.matrices import DaskDMatrix, DaskQuantileDMatrix
-from pyopencl_gbdt.compat.xgboost.dask.predictions import inplace_predict, predict
+from pyopencl_gbdt.compat.xgboost.dask.training import (
+    DaskDMatrix,
+    DaskQuantileDMatrix,
+    inplace_predict,
+    predict,
+    train,
+)
 from pyopencl_gbdt.compat.xgboost.dask.training import (
     WorkerContext as CommunicatorContext,
 )
-from pyopencl_gbdt.compat.xgboost.dask.training import train
 
 __all__ = [
     "CommunicatorContext", "DaskDMatrix", "DaskQuantileDMatrix", "DaskScikitLearnBase",

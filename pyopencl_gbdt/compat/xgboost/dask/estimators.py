@@ -11,9 +11,7 @@ from dask import array
 
 from pyopencl_gbdt.compat.xgboost import estimators
 from pyopencl_gbdt.compat.xgboost.booster import Booster
-from pyopencl_gbdt.compat.xgboost.dask.matrices import DaskDMatrix
-from pyopencl_gbdt.compat.xgboost.dask.predictions import inplace_predict, predict
-from pyopencl_gbdt.compat.xgboost.dask.training import train
+from pyopencl_gbdt.compat.xgboost.dask.training import DaskDMatrix, inplace_predict, predict, train
 from pyopencl_gbdt.compat.xgboost.estimator_base import XGBModel
 from pyopencl_gbdt.compat.xgboost.ranker import XGBRanker
 from pyopencl_gbdt.errors import ParameterError
