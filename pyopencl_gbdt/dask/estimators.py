@@ -112,14 +112,8 @@ class OnDask(Base):
             queries = one_each("eval_qid", eval_qid, len(pairs))
             for (rows, labels), weight, ids in zip(pairs, weights, queries, strict=True):
                 same = rows is X and labels is y
-                own.append(
-                    {
-                        "X": rows,
-                        "label": label if same else self._encoded(labels, client),
-                        "weight": weight,
-                        "qid": ids,
-                    }
-                )
+                known = label if same else self._encoded(labels, client)
+                own.append({"X": rows, "label": known, "weight": weight, "qid": ids})
             model = train(
                 client,
                 self._training_parameters(),
@@ -162,10 +156,9 @@ class OnDask(Base):
 
         The arguments are those of the estimators without Dask.
         """
-        classes = getattr(self, "classes_", None)
-        is_label = classes is not None and not options.get("output_margin")
-        shape = width_of(self._fitted())
-        shape, dtype = ((), classes.dtype) if is_label else (shape, np.float32)  # type: ignore[union-attr]
+        shape, dtype = width_of(self._fitted()), np.dtype(np.float32)
+        if hasattr(self, "classes_") and not options.get("output_margin"):
+            shape, dtype = (), self.classes_.dtype
         return self._mapped(super().predict, X, shape, dtype, options)
 
     def apply(self, X: Any, **options: Any) -> Any:
@@ -178,7 +171,7 @@ class DaskGBDTRegressor(OnDask, GBDTRegressor):
     """``GBDTRegressor`` on Dask; its parameters are the same."""
 
 
-class DaskGBDTRanker(OnDask, GBDTRanker):  # type: ignore[misc]
+class DaskGBDTRanker(OnDask, GBDTRanker):
     """``GBDTRanker`` on Dask; its parameters are the same, and ``fit`` takes ``qid``."""
 
 

@@ -21,8 +21,7 @@ from pyopencl_gbdt.device.selection import main_device
 from pyopencl_gbdt.errors import DataError, NotFittedError, ParameterError
 from pyopencl_gbdt.estimators.evaluation_sets import GivenRows, evaluation_sets, rows_in_batches
 from pyopencl_gbdt.estimators.files import SAVED_BY, check_kind, read_classes, saved_by
-from pyopencl_gbdt.estimators.fitted import FittedModel, XGBoostMethods, check_rows_of
-from pyopencl_gbdt.estimators.parameters import Parametrised
+from pyopencl_gbdt.estimators.fitted import check_rows_of
 from pyopencl_gbdt.estimators.presets import check_preset, is_auto
 from pyopencl_gbdt.estimators.refusals import OF_ESTIMATORS, EstimatorFacts
 from pyopencl_gbdt.estimators.scoring import Scorer
@@ -48,10 +47,9 @@ class NotFittedEstimatorError(NotFittedError, SklearnNotFittedError):  # type: i
     """Raised by an unfitted estimator; an error of this library and of scikit-learn."""
 
 
-class Base(FittedModel, Parametrised, XGBoostMethods, Trained):
+class Base(Trained):
     """The base of all estimators."""
 
-    _kind = "regressor"
     _own_facts: ClassVar[dict[str, Any]] = {}
 
     def _check_own(self) -> None:
@@ -227,10 +225,6 @@ class Base(FittedModel, Parametrised, XGBoostMethods, Trained):
     def _forget_labels(self) -> None:
         """Drop what ``fit`` stores about labels while it runs."""
 
-    def _former(self) -> Model | None:
-        """Return the model that ``warm_start`` continues, or None."""
-        return self.model_ if self.warm_start and hasattr(self, "model_") else None
-
     def _seed(self) -> Any:
         drawn = isinstance(self.random_state, (np.random.RandomState, np.random.Generator))
         known = drawn and self._former() is not None and hasattr(self, "_seed_of_fit")
@@ -364,6 +358,16 @@ class Base(FittedModel, Parametrised, XGBoostMethods, Trained):
         self._refitted = False
         self.booster = ensemble.booster
         return self
+
+
+def of_rows(
+    self: Any,
+    X: Any,
+    *,
+    base_margin: Any = None,
+    iteration_range: tuple[int, int] | None = None,
+) -> Any:
+    """Have the arguments of methods that predict rows; see ``GBDTRegressor.predict``."""
 
 
 def probabilities_of(model: Model, margins: npt.NDArray[Any]) -> F32:

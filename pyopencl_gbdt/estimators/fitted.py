@@ -12,6 +12,7 @@ from pyopencl_gbdt.callbacks.early_stopping import more_is_better
 from pyopencl_gbdt.data.arrays.matrix import column_names
 from pyopencl_gbdt.data.names import check_columns, scikit_learn_words
 from pyopencl_gbdt.errors import DataError, ParameterError
+from pyopencl_gbdt.estimators.parameters import Parametrised
 from pyopencl_gbdt.estimators.presets import SET_BY_PRESETS, is_auto
 from pyopencl_gbdt.estimators.spellings import explains_arguments
 from pyopencl_gbdt.model import Ensemble
@@ -24,10 +25,12 @@ from pyopencl_gbdt.prediction.model import History, Model
 
 F32 = npt.NDArray[np.float32]
 F64 = npt.NDArray[np.float64]
+#: Of the estimator and its data, not of training.
+_OF_THE_ESTIMATOR = ("n_estimators", "categorical_features", "feature_weights")
 
 
-class FittedModel:
-    """The part of an estimator that reads its model; the other part has ``_fitted``."""
+class FittedModel(Parametrised):
+    """The part of an estimator that reads its model; it has XGBoost's methods, too."""
 
     #: The evaluation sets of the last ``fit`` that were its training rows.
     _training_sets: tuple[str, ...] = ()
@@ -62,14 +65,13 @@ class FittedModel:
     def _repr_html_(self) -> str:
         """Return a card for a notebook; before ``fit``, scikit-learn's picture."""
         if not hasattr(self, "model_"):
-            drawn: str = super()._repr_html_()  # type: ignore[misc]
-            return drawn
+            return super()._repr_html_()  # type: ignore[no-any-return]
         settings = " ".join(repr(self).split())
         return card(self._fitted(), type(self).__name__, settings)
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
         """Return what notebooks show; HTML is left out where scikit-learn is told to."""
-        shown: dict[str, str] = super()._repr_mimebundle_(**kwargs)  # type: ignore[misc]
+        shown: dict[str, str] = super()._repr_mimebundle_(**kwargs)
         return shown | {kind: self._repr_html_() for kind in shown if kind == "text/html"}
 
     @property
@@ -129,22 +131,6 @@ class FittedModel:
         metric = list(metrics)[-1]
         found = np.array(metrics[metric])
         return found if more_is_better(metric) or metric == self._scorer else -found
-
-
-#: Of the estimator and its data, not of training.
-_OF_THE_ESTIMATOR = ("n_estimators", "categorical_features", "feature_weights")
-
-
-class XGBoostMethods:
-    """The part of an estimator that has XGBoost's methods; the other parts have the parameters."""
-
-    random_state: Any
-
-    def _fitted(self) -> Model:
-        raise NotImplementedError
-
-    def _named_parameters(self) -> dict[str, Any]:
-        raise NotImplementedError
 
     def get_booster(self) -> Model:
         """Return the fitted model, ``model_``: its trees, dumps, slices and attributes.

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.arguments import like
 from pyopencl_gbdt.data import (
     check_indicators,
     check_target,
@@ -21,7 +22,7 @@ from pyopencl_gbdt.data import (
     is_multilabel,
 )
 from pyopencl_gbdt.errors import DataError, ParameterError
-from pyopencl_gbdt.estimators.base import Base
+from pyopencl_gbdt.estimators.base import Base, of_rows
 from pyopencl_gbdt.estimators.calibration import Calibration
 from pyopencl_gbdt.estimators.files import read_classes
 from pyopencl_gbdt.estimators.intervals import Distributions, Intervals
@@ -98,18 +99,12 @@ class GBDTRegressor(RegressorMixin, Intervals, Distributions, Base):  # type: ig
         return found if output_margin else _of_targets(found)
 
     @explains_arguments
-    def staged_predict(
-        self,
-        X: Any,
-        *,
-        base_margin: Any = None,
-        iteration_range: tuple[int, int] | None = None,
-    ) -> Iterator[npt.NDArray[np.floating[Any]]]:
+    @like(of_rows)
+    def staged_predict(self, X: Any, **options: Any) -> Iterator[npt.NDArray[np.floating[Any]]]:
         """Yield the predictions after each round; the last ones are those of ``predict``.
 
         Every row walks every tree once. The arguments are those of ``predict``.
         """
-        options = {"base_margin": base_margin, "iteration_range": iteration_range}
         return map(_of_targets, self._staged(X, **options))
 
 
@@ -222,35 +217,23 @@ class GBDTClassifier(ClassifierMixin, Calibration, Base):  # type: ignore[misc]
         return ensemble.n_outputs > 1 and ensemble.objective not in MULTICLASS
 
     @explains_arguments
-    def predict_proba(
-        self,
-        X: Any,
-        *,
-        base_margin: Any = None,
-        iteration_range: tuple[int, int] | None = None,
-    ) -> F32:
+    @like(of_rows)
+    def predict_proba(self, X: Any, **options: Any) -> F32:
         """Return probabilities, float32, shape (n_rows, n_classes), columns as in ``classes_``.
 
         If there is only one class, its probability is 1. For multilabel models the shape is
         (n_rows, n_labels), with a probability for each label. Those of ``binary:hinge`` are 0 or 1
         unless they are calibrated. The arguments are those of ``GBDTRegressor.predict``.
         """
-        options = {"base_margin": base_margin, "iteration_range": iteration_range}
         return self._chances(self._predict(X, output_margin=True, **options))
 
     @explains_arguments
-    def staged_predict_proba(
-        self,
-        X: Any,
-        *,
-        base_margin: Any = None,
-        iteration_range: tuple[int, int] | None = None,
-    ) -> Iterator[F32]:
+    @like(of_rows)
+    def staged_predict_proba(self, X: Any, **options: Any) -> Iterator[F32]:
         """Yield the probabilities after each round; the last ones are those of ``predict_proba``.
 
         Every row walks every tree once. The arguments are those of ``predict_proba``.
         """
-        options = {"base_margin": base_margin, "iteration_range": iteration_range}
         return map(self._chances, self._staged(X, output_margin=True, **options))
 
     def _columns(self, found: F32) -> F32:
@@ -260,67 +243,42 @@ class GBDTClassifier(ClassifierMixin, Calibration, Base):  # type: ignore[misc]
         return found if found.ndim == 2 else np.column_stack([np.float32(1.0) - found, found])
 
     @explains_arguments
-    def predict_log_proba(
-        self,
-        X: Any,
-        *,
-        base_margin: Any = None,
-        iteration_range: tuple[int, int] | None = None,
-    ) -> npt.NDArray[np.float64]:
+    @like(of_rows)
+    def predict_log_proba(self, X: Any, **options: Any) -> npt.NDArray[np.float64]:
         """Return NumPy's logarithms of ``predict_proba``: float64, which keeps their order."""
-        options = {"base_margin": base_margin, "iteration_range": iteration_range}
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X, **options), dtype=np.float64)
 
     @explains_arguments
-    def decision_function(
-        self,
-        X: Any,
-        *,
-        base_margin: Any = None,
-        iteration_range: tuple[int, int] | None = None,
-    ) -> F32:
+    @like(of_rows)
+    def decision_function(self, X: Any, **options: Any) -> F32:
         """Return margins, sums of leaf values: float32, shape (n_rows,).
 
         For more than two classes, and for multilabel models, the shape is that of
         ``predict_proba``. The arguments are those of ``GBDTRegressor.predict``.
         """
-        options = {"base_margin": base_margin, "iteration_range": iteration_range}
         return self._predict(X, output_margin=True, **options)
 
     @explains_arguments
-    def predict(
-        self,
-        X: Any,
-        *,
-        output_margin: bool = False,
-        base_margin: Any = None,
-        iteration_range: tuple[int, int] | None = None,
-    ) -> npt.NDArray[Any]:
+    @like(GBDTRegressor.predict)
+    def predict(self, X: Any, output_margin: bool = False, **options: Any) -> npt.NDArray[Any]:
         """Return the most probable label of each row, shape (n_rows,); or margins.
 
         Margins have shape (n_rows,), or (n_rows, n_classes) for more than two classes. Multilabel
         models return 1 where the probability of a label is above 0.5, else 0; shape
         (n_rows, n_labels). The arguments are those of ``GBDTRegressor.predict``.
         """
-        options = {"base_margin": base_margin, "iteration_range": iteration_range}
         if output_margin:
             return self._predict(X, output_margin=True, **options)
         return self._most_probable(self.predict_proba(X, **options))
 
     @explains_arguments
-    def staged_predict(
-        self,
-        X: Any,
-        *,
-        base_margin: Any = None,
-        iteration_range: tuple[int, int] | None = None,
-    ) -> Iterator[npt.NDArray[Any]]:
+    @like(of_rows)
+    def staged_predict(self, X: Any, **options: Any) -> Iterator[npt.NDArray[Any]]:
         """Yield the labels after each round; the last ones are those of ``predict``.
 
         Every row walks every tree once. The arguments are those of ``predict_proba``.
         """
-        options = {"base_margin": base_margin, "iteration_range": iteration_range}
         return map(self._most_probable, self.staged_predict_proba(X, **options))
 
     def _most_probable(self, probabilities: F32) -> npt.NDArray[Any]:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.arguments import like
 from pyopencl_gbdt.data import check_target
 from pyopencl_gbdt.data.arrays.matrix import column_labels, take_column
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.errors import DataError
-from pyopencl_gbdt.estimators.base import Base
+from pyopencl_gbdt.estimators.base import Base, of_rows
 from pyopencl_gbdt.estimators.evaluation_sets import one_each, pairs_of
+from pyopencl_gbdt.estimators.gradient_boosting import GBDTRegressor
 from pyopencl_gbdt.estimators.parameters import Parametrised
 from pyopencl_gbdt.estimators.spellings import explains_arguments
 from pyopencl_gbdt.metrics import get_metric, metric_name, takes_queries
@@ -40,27 +42,21 @@ class GBDTRanker(Base):
         return check_target(y, n_rows)
 
     @explains_arguments
-    def fit(  # type: ignore[override]
+    @like(
+        Base.fit, without=("groups",),
+        after={"base_margin": ("group", "qid"), "eval_set": ("eval_group", "eval_qid")},
+    )  # fmt: skip
+    def fit(
         self: _Own,
         X: Any,
         y: Any = None,
-        sample_weight: Any = None,
         *,
         group: Any = None,
         qid: Any = None,
-        base_margin: Any = None,
-        label_column: int | str | None = None,
-        eval_set: Sequence[tuple[Any, Any]] | tuple[Any, Any] | None = None,
-        eval_group: Sequence[Any] | None = None,
-        eval_qid: Sequence[Any] | None = None,
-        sample_weight_eval_set: Sequence[Any] | None = None,
-        base_margin_eval_set: Sequence[Any] | None = None,
-        xgb_model: Any = None,
-        init_model: Any = None,
-        categorical_feature: Any = None,
-        cat_features: Any = None,
-        verbose: bool | int | None = False,
-        profile: bool = False,
+        eval_set: Any = None,
+        eval_group: Any = None,
+        eval_qid: Any = None,
+        **given: Any,
     ) -> _Own:
         """Train.
 
@@ -105,14 +101,7 @@ class GBDTRanker(Base):
         self._queries = [{"qid": qid, "group": group}]
         self._queries += [{"qid": q, "group": g} for q, g in zip(ids, groups, strict=True)]
         try:
-            return super().fit(
-                X, y, sample_weight, base_margin=base_margin,
-                label_column=label_column, eval_set=pairs or None,
-                sample_weight_eval_set=sample_weight_eval_set,
-                base_margin_eval_set=base_margin_eval_set, xgb_model=xgb_model,
-                init_model=init_model, categorical_feature=categorical_feature,
-                cat_features=cat_features, verbose=verbose, profile=profile,
-            )  # fmt: skip
+            return super().fit(X, y, eval_set=pairs or None, **given)
         finally:
             del self._queries
 
@@ -120,38 +109,21 @@ class GBDTRanker(Base):
         return self._queries[0 if index is None else index + 1]
 
     @explains_arguments
-    def predict(
-        self,
-        X: Any,
-        *,
-        output_margin: bool = False,
-        base_margin: Any = None,
-        iteration_range: tuple[int, int] | None = None,
-    ) -> F32:
+    @like(GBDTRegressor.predict)
+    def predict(self, X: Any, **options: Any) -> F32:
         """Return scores, float32, shape (n_rows,): rows with larger scores rank first.
 
         The arguments are those of ``GBDTRegressor.predict``; a column ``qid`` of X is ignored.
         """
-        return self._predict(
-            split_qid(X, None)[0],
-            output_margin=output_margin,
-            base_margin=base_margin,
-            iteration_range=iteration_range,
-        )
+        return self._predict(split_qid(X, None)[0], **options)
 
     @explains_arguments
-    def staged_predict(
-        self,
-        X: Any,
-        *,
-        base_margin: Any = None,
-        iteration_range: tuple[int, int] | None = None,
-    ) -> Iterator[F32]:
+    @like(of_rows)
+    def staged_predict(self, X: Any, **options: Any) -> Iterator[F32]:
         """Yield the scores after each round; the last ones are those of ``predict``.
 
         Every row walks every tree once. The arguments are those of ``predict``.
         """
-        options = {"base_margin": base_margin, "iteration_range": iteration_range}
         return self._staged(split_qid(X, None)[0], **options)
 
     @explains_arguments

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.callbacks import CallbackList, TrainingCheckPoint
 from pyopencl_gbdt.data.dataset import Dataset
-from pyopencl_gbdt.estimators.fitted import missing_rounds
+from pyopencl_gbdt.estimators.fitted import FittedModel, missing_rounds
 from pyopencl_gbdt.estimators.held_out import (
     HoldOut,
     NothingHeldOutError,
@@ -54,33 +54,19 @@ def _length_is_free(request: TrainingRequest) -> bool:
     return all(value is None or is_auto(value) for value in given)
 
 
-class Trained:
-    """The part of an estimator that trains; the other parts have parameters and data."""
+class Trained(FittedModel):
+    """The part of an estimator that trains; another part has the data."""
 
-    _kind: str
-    _training_sets: tuple[str, ...]
+    _kind = "regressor"
     #: Whether presets other than XGBoost's defaults can complete the parameters.
     _takes_presets = True
-    preset: str | None
-    n_estimators: Any
-    warm_start: bool
-    callbacks: Any
-    eval_metric: Any
-    early_stopping_rounds: Any
-    scoring: Any
-    refit: Any
-    objective: Any
-    has_time: Any
-    verbosity: int
-
-    def _training_parameters(self) -> dict[str, Any]:
-        raise NotImplementedError
 
     def _refuse(self, **known: Any) -> None:
         raise NotImplementedError
 
     def _former(self) -> Model | None:
-        raise NotImplementedError
+        """Return the model that ``warm_start`` continues, or None."""
+        return self.model_ if self.warm_start and hasattr(self, "model_") else None
 
     @property
     def _codes(self) -> npt.NDArray[Any] | None:

@@ -35,6 +35,31 @@ class LGBMNotFittedError(NotFittedError, LightGBMError):  # type: ignore[misc]
     """Raised by an unfitted estimator."""
 
 
+class Told:
+    """An attribute that a fitted estimator has.
+
+    Parameters
+    ----------
+    of : callable
+        Returns the value, by the estimator.
+    doc : str
+    needs : str
+        What has to be called before.
+    """
+
+    def __init__(self, of: Callable[[Any], Any], doc: str, needs: str = "fit") -> None:
+        self.of, self.__doc__, self.needs = of, doc, needs
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name.rstrip("_")
+
+    def __get__(self, estimator: Any, owner: type | None = None) -> Any:
+        if estimator is None:
+            return self
+        estimator._fitted(f"No {self.name} found. Need to call {self.needs} beforehand.")
+        return self.of(estimator)
+
+
 class LGBMModel(BaseEstimator):  # type: ignore[misc]
     """The base of LightGBM's estimators; any further parameter of LightGBM is taken, too.
 
@@ -303,45 +328,22 @@ class LGBMModel(BaseEstimator):  # type: ignore[misc]
         kinds = ["2darray", "sparse", "1dlabels"]
         return {"allow_nan": True, "X_types": kinds, "_xfail_checks": unmet}
 
-    @property
-    def n_features_(self) -> int:
-        """The number of columns."""
-        return self._fitted("No n_features found. Need to call fit beforehand.").num_feature()
-
-    @property
-    def n_features_in_(self) -> int:
-        """The number of columns."""
-        return self._fitted("No n_features_in found. Need to call fit beforehand.").num_feature()
-
-    @property
-    def best_score_(self) -> Any:
-        """The metrics of the best round, by set."""
-        self._fitted("No best_score found. Need to call fit beforehand.")
-        return self._best_score
-
-    @property
-    def best_iteration_(self) -> int:
-        """The number of rounds up to the best one; 0 without early stopping."""
-        self._fitted("No best_iteration found. Need to call fit with early_stopping callback "
-                     "beforehand.")  # fmt: skip
-        return self._best_iteration
-
-    @property
-    def objective_(self) -> Any:
-        """The objective of the training."""
-        self._fitted("No objective found. Need to call fit beforehand.")
-        return self._objective
-
-    @property
-    def n_estimators_(self) -> int:
-        """The number of rounds."""
-        found = self._fitted("No n_estimators found. Need to call fit beforehand.")
-        return found.current_iteration()
-
-    @property
-    def n_iter_(self) -> int:
-        """The number of rounds."""
-        return self._fitted("No n_iter found. Need to call fit beforehand.").current_iteration()
+    n_features_ = Told(lambda self: self._Booster.num_feature(), "The number of columns.")
+    n_features_in_ = Told(lambda self: self._Booster.num_feature(), "The number of columns.")
+    best_score_ = Told(lambda self: self._best_score, "The metrics of the best round, by set.")
+    best_iteration_ = Told(
+        lambda self: self._best_iteration,
+        "The number of rounds up to the best one; 0 without early stopping.",
+        "fit with early_stopping callback",
+    )
+    objective_ = Told(lambda self: self._objective, "The objective of the training.")
+    n_estimators_ = Told(lambda self: self._Booster.current_iteration(), "The number of rounds.")
+    n_iter_ = Told(lambda self: self._Booster.current_iteration(), "The number of rounds.")
+    feature_importances_ = Told(
+        lambda self: self._Booster.feature_importance(importance_type=self.importance_type),
+        "The importances of the columns, of the kind ``importance_type``.",
+    )
+    feature_name_ = Told(lambda self: self._Booster.feature_name(), "The names of the columns.")
 
     @property
     def booster_(self) -> Booster:
@@ -353,17 +355,6 @@ class LGBMModel(BaseEstimator):  # type: ignore[misc]
         """The metrics of all rounds, by set."""
         self._fitted("No results found. Need to call fit with eval_set beforehand.")
         return self._evals_result
-
-    @property
-    def feature_importances_(self) -> Array:
-        """The importances of the columns, of the kind ``importance_type``."""
-        found = self._fitted("No feature_importances found. Need to call fit beforehand.")
-        return found.feature_importance(importance_type=self.importance_type)
-
-    @property
-    def feature_name_(self) -> list[str]:
-        """The names of the columns."""
-        return self._fitted("No feature_name found. Need to call fit beforehand.").feature_name()
 
     @property
     def feature_names_in_(self) -> Array:

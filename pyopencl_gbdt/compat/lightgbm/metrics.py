@@ -229,19 +229,10 @@ def _fair(y: F64, p: F64, w: F64, settings: Mapping[str, Any]) -> float:
     return _mean(c * off - c * c * np.log1p(off / c), w)
 
 
-def _mape(y: F64, p: F64, w: F64, settings: Mapping[str, Any]) -> float:
-    return _mean(np.abs(y - p) / np.maximum(1, np.abs(y)), w)
-
-
 def _r2(y: F64, p: F64, w: F64, settings: Mapping[str, Any]) -> float:
     spread = float(np.sum(w * (y - np.average(y, weights=w)) ** 2))
     left = float(np.sum(w * (y - p) ** 2))
     return float(1 - left / spread) if spread else float(left == 0)
-
-
-def _gamma_deviance(y: F64, p: F64, w: F64, settings: Mapping[str, Any]) -> float:
-    share = y / (p + 1e-9)
-    return float(2 * np.sum(w * (share - np.log(share) - 1)))
 
 
 def _top_error(y: F64, p: F64, w: F64, settings: Mapping[str, Any]) -> float:
@@ -261,19 +252,10 @@ def _average_precision(y: F64, p: F64, w: F64, settings: Mapping[str, Any]) -> f
     return float(np.sum(gained * positive / everything) / positive[-1])
 
 
-def _entropy_by_rate(y: F64, p: F64, w: F64, settings: Mapping[str, Any]) -> float:
-    share = -np.expm1(-w * p)
-    return float(np.mean(_cross_entropy(y, share)))
-
-
 def _cross_entropy(y: F64, p: F64) -> F64:
     low = np.log(np.maximum(p, 1e-12)), np.log(np.maximum(1 - p, 1e-12))
     found: F64 = -y * low[0] - (1 - y) * low[1]
     return found
-
-
-def _kullback_leibler(y: F64, p: F64, w: F64, settings: Mapping[str, Any]) -> float:
-    return _mean(_cross_entropy(y, p) - _cross_entropy(y, y), w)
 
 
 def _auc_mu(y: F64, p: F64, w: F64, settings: Mapping[str, Any]) -> float:
@@ -305,33 +287,27 @@ def _area(y: F64, score: F64, w: F64) -> float:
     return float((positive * below).sum() / both) if both else 1.0
 
 
-def _auc(y: F64, p: F64, w: F64, settings: Mapping[str, Any]) -> float:
-    return _area((y > 0).astype(np.float64), p, w)
-
-
 def _binary_logloss(y: F64, p: F64, w: F64, settings: Mapping[str, Any]) -> float:
     share = np.where(y > 0, p, 1 - p)
     return _mean(-np.log(np.where(share > 1e-15, share, 1e-15)), w)
 
 
-def _binary_error(y: F64, p: F64, w: F64, settings: Mapping[str, Any]) -> float:
-    return _mean(((p > 0.5) != (y > 0)).astype(np.float64), w)
-
-
 _BY_NUMPY: dict[str, Callable[[F64, F64, F64, Mapping[str, Any]], float]] = {
     "huber": _huber,
     "fair": _fair,
-    "mape": _mape,
+    "mape": lambda y, p, w, _: _mean(np.abs(y - p) / np.maximum(1, np.abs(y)), w),
     "r2": _r2,
-    "gamma_deviance": _gamma_deviance,
+    "gamma_deviance": lambda y, p, w, _: (
+        2 * float(np.sum(w * (y / (p + 1e-9) - np.log(y / (p + 1e-9)) - 1)))
+    ),
     "multi_error": _top_error,
-    "auc": _auc,
+    "auc": lambda y, p, w, _: _area((y > 0).astype(np.float64), p, w),
     "binary_logloss": _binary_logloss,
-    "binary_error": _binary_error,
+    "binary_error": lambda y, p, w, _: _mean(((p > 0.5) != (y > 0)).astype(np.float64), w),
     "average_precision": _average_precision,
     "auc_mu": _auc_mu,
-    "cross_entropy_lambda": _entropy_by_rate,
-    "kullback_leibler": _kullback_leibler,
+    "cross_entropy_lambda": lambda y, p, w, _: float(np.mean(_cross_entropy(y, -np.expm1(-w * p)))),
+    "kullback_leibler": lambda y, p, w, _: _mean(_cross_entropy(y, p) - _cross_entropy(y, y), w),
 }
 
 

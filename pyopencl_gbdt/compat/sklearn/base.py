@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
 from typing import Any, ClassVar, TypeVar
 
@@ -56,33 +57,12 @@ class HistGradientBoosting(BaseEstimator):  # type: ignore[misc]
     """The base of both estimators."""
 
     _allowed: ClassVar[dict[str, Allowed]]
-    loss: str
-    learning_rate: float
-    max_iter: int
-    max_leaf_nodes: int | None
-    max_depth: int | None
-    min_samples_leaf: int
-    l2_regularization: float
-    max_features: float
-    max_bins: int
-    categorical_features: Any
-    monotonic_cst: Any
-    interaction_cst: Any
-    warm_start: bool
-    early_stopping: Any
-    scoring: Any
-    validation_fraction: Any
-    n_iter_no_change: int
-    tol: float
-    verbose: int
-    random_state: Any
-    n_trees_per_iteration_: int
 
     def _take(self, given: dict[str, Any]) -> None:
         """Keep the arguments of the constructor."""
-        for name, value in given.items():
-            if name not in ("self", "__class__"):
-                setattr(self, name, value)
+        for name, one in inspect.signature(type(self).__init__).parameters.items():
+            if name != "self":
+                setattr(self, name, given.get(name, one.default))
 
     def _encoded(self, y: Any) -> npt.NDArray[Any]:
         """Return checked labels as numbers, and keep what they mean."""

@@ -14,6 +14,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import assert_all_finite
 
+from pyopencl_gbdt.arguments import like
 from pyopencl_gbdt.compat.sklearn.base import HistGradientBoosting
 from pyopencl_gbdt.compat.sklearn.checks import CLASSIFIER, REGRESSOR, Allowed
 from pyopencl_gbdt.compat.sklearn.rows import F64
@@ -37,7 +38,6 @@ class HistGradientBoostingRegressor(RegressorMixin, HistGradientBoosting):  # ty
     """
 
     _allowed: ClassVar[dict[str, Allowed]] = REGRESSOR
-    quantile: float | None
 
     def __init__(
         self,
@@ -107,34 +107,15 @@ class HistGradientBoostingClassifier(ClassifierMixin, HistGradientBoosting):  # 
     """
 
     _allowed: ClassVar[dict[str, Allowed]] = CLASSIFIER
-    class_weight: Any
 
-    def __init__(
-        self,
-        loss: str = "log_loss",
-        *,
-        learning_rate: float = 0.1,
-        max_iter: int = 100,
-        max_leaf_nodes: int | None = 31,
-        max_depth: int | None = None,
-        min_samples_leaf: int = 20,
-        l2_regularization: float = 0.0,
-        max_features: float = 1.0,
-        max_bins: int = 255,
-        categorical_features: Any = "from_dtype",
-        monotonic_cst: Any = None,
-        interaction_cst: Any = None,
-        warm_start: bool = False,
-        early_stopping: Any = "auto",
-        scoring: Any = "loss",
-        validation_fraction: Any = 0.1,
-        n_iter_no_change: int = 10,
-        tol: float = 1e-7,
-        verbose: int = 0,
-        random_state: Any = None,
-        class_weight: Any = None,
-    ) -> None:
-        self._take(locals())
+    @like(
+        HistGradientBoostingRegressor.__init__,
+        without=("quantile",),
+        after={"random_state": ("class_weight",)},
+        loss="log_loss",
+    )
+    def __init__(self, **given: Any) -> None:
+        self._take(given)
 
     def _encoded(self, y: Any) -> npt.NDArray[Any]:
         labels = column_or_1d(y, warn=True)

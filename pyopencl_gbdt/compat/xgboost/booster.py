@@ -17,8 +17,8 @@ from pyopencl_gbdt.compat.xgboost.linear_rounds import LinearRounds, linear_para
 from pyopencl_gbdt.compat.xgboost.matrices import DMatrix
 from pyopencl_gbdt.compat.xgboost.metrics import BoosterMetrics, Evals
 from pyopencl_gbdt.compat.xgboost.objective import Gradients, OtherSplitsError, called_by
-from pyopencl_gbdt.compat.xgboost.quantile_matrices import CUT_RULE
 from pyopencl_gbdt.compat.xgboost.rounds import Plan, Rounds
+from pyopencl_gbdt.compat.xgboost.row_facts import CUT_RULE
 from pyopencl_gbdt.compat.xgboost.settings import Given, Settings
 from pyopencl_gbdt.compat.xgboost.updated_rounds import UpdatedRounds
 from pyopencl_gbdt.errors import DataTypeError, ParameterError, RoundIndexError

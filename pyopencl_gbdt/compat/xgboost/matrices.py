@@ -23,7 +23,7 @@ from pyopencl_gbdt.compat.xgboost.inputs import (
     read_columns,
 )
 from pyopencl_gbdt.compat.xgboost.matrix_files import read_matrix, sparse_values, write_matrix
-from pyopencl_gbdt.compat.xgboost.row_facts import RowFacts
+from pyopencl_gbdt.compat.xgboost.row_facts import RowFacts, cut_points
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.data.features import Features
 from pyopencl_gbdt.errors import DataError
@@ -361,8 +361,6 @@ class DMatrix:
         DataError
             Before a training.
         """
-        from pyopencl_gbdt.compat.xgboost.quantile_matrices import cut_points
-
         if self._max_bin is None:
             raise DataError(
                 "The quantile cut hasn't been generated yet: expected a QuantileDMatrix, or a "

@@ -12,7 +12,7 @@ import numpy as np
 
 from pyopencl_gbdt.compat.xgboost.config import get_config
 from pyopencl_gbdt.compat.xgboost.linear_ensemble import LinearEnsemble
-from pyopencl_gbdt.compat.xgboost.quantile_matrices import CUT_RULE
+from pyopencl_gbdt.compat.xgboost.row_facts import CUT_RULE
 from pyopencl_gbdt.device import find
 from pyopencl_gbdt.errors import NoDeviceError, ParameterError
 from pyopencl_gbdt.messages import show

@@ -243,12 +243,15 @@ def _no_rounds(fit: LeadingTask, saved: object) -> Model:
     raise AssertionError("a member without rows does not lead")
 
 
-def team_settings(params: Any, *, continues: bool) -> Settings:
-    """Return the checked settings of a training among several processes.
+def team_parameters(params: Any, matrix: Any, n_rounds: int, *, continues: bool) -> dict[str, Any]:
+    """Return the checked parameters of a training among several processes.
 
     Parameters
     ----------
     params : dict, or list of (str, object)
+    matrix : DMatrix or DaskDMatrix
+        The training rows, which may have bins.
+    n_rounds : int
     continues : bool
         Whether there is a model to continue.
 
@@ -274,7 +277,17 @@ def team_settings(params: Any, *, continues: bool) -> Settings:
         )
     settings.warn_of_unused()
     settings.checked()
-    return settings
+    bins = getattr(matrix, "max_bin", None)
+    more = {"n_estimators": n_rounds} | ({} if bins is None else {"max_bin": bins})
+    return settings.trained() | more
+
+
+def booster_of(model: Model, params: Any, matrix: Any) -> Booster:
+    """Return what several processes have trained as a booster, with the types of its columns."""
+    booster = Booster(params, model_file=model.save_raw("json"))
+    if matrix.feature_types is not None:
+        booster.feature_types = matrix.feature_types
+    return booster
 
 
 def train_ranks(
@@ -306,20 +319,15 @@ def train_ranks(
     """
     CallbackContainer(callbacks, custom_metric)  # raises here for what is none
     before = None if xgb_model is None else Booster(model_file=xgb_model)
-    settings = team_settings(params, continues=before is not None)
-    bins = getattr(dtrain, "max_bin", None)
-    trained = {**settings.trained(), **({} if bins is None else {"max_bin": bins})}
+    trained = team_parameters(params, dtrain, n_rounds, continues=before is not None)
     rows = dtrain.dataset() if dtrain.num_row() else None
     sets = [(matrix.dataset() if matrix.num_row() else None, name) for matrix, name in evals]
     try:
         model = train_booster(
-            {**trained, "n_estimators": n_rounds}, rows, evals=sets, communicator=team,
-            given=params, obj=obj, custom_metric=custom_metric, callbacks=callbacks, before=before,
+            trained, rows, evals=sets, communicator=team, given=params, obj=obj,
+            custom_metric=custom_metric, callbacks=callbacks, before=before,
         )  # fmt: skip
     except BaseException:
         collective.forget_ranks()
         raise
-    booster = Booster(params, model_file=model.save_raw("json"))
-    if dtrain.feature_types is not None:
-        booster.feature_types = dtrain.feature_types
-    return booster, model.history
+    return booster_of(model, params, dtrain), model.history

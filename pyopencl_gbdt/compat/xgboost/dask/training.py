@@ -19,7 +19,7 @@ from pyopencl_gbdt.compat.xgboost.callback import (
 from pyopencl_gbdt.compat.xgboost.inputs import check_types
 from pyopencl_gbdt.compat.xgboost.linear_ensemble import LinearEnsemble
 from pyopencl_gbdt.compat.xgboost.metrics import Metric
-from pyopencl_gbdt.compat.xgboost.team_rounds import team_settings, train_booster
+from pyopencl_gbdt.compat.xgboost.team_rounds import booster_of, team_parameters, train_booster
 from pyopencl_gbdt.compat.xgboost.training import PlainObj
 from pyopencl_gbdt.dask import predict as predict_rows
 from pyopencl_gbdt.dask.training import train_by_workers
@@ -180,9 +180,7 @@ def train(
         ``"booster"``, a ``Booster``, and ``"history"``, the metrics of every round.
     """
     del coll_cfg
-    settings = team_settings(params, continues=xgb_model is not None)
-    bins = getattr(dtrain, "max_bin", None)
-    trained = {**settings.trained(), **({} if bins is None else {"max_bin": bins})}
+    trained = team_parameters(params, dtrain, num_boost_round, continues=xgb_model is not None)
     listed = list(callbacks or ())
     if verbose_eval:
         listed.append(EvaluationMonitor(period=1 if verbose_eval is True else verbose_eval))
@@ -194,13 +192,10 @@ def train(
         "before": None if xgb_model is None else xgb_model.copy(),
     }  # fmt: skip
     model = train_by_workers(
-        client, {**trained, "n_estimators": num_boost_round}, dtrain.rows, dtrain.columns,
+        client, trained, dtrain.rows, dtrain.columns,
         [(one.rows, name) for one, name in evals or ()], options, trainer=train_booster,
     )  # fmt: skip
-    booster = Booster(params, model_file=model.save_raw("json"))
-    if dtrain.feature_types is not None:
-        booster.feature_types = dtrain.feature_types
-    return {"booster": booster, "history": model.history}
+    return {"booster": booster_of(model, params, dtrain), "history": model.history}
 
 
 class WorkerContext(collective.CommunicatorContext):
