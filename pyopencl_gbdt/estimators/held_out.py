@@ -8,7 +8,7 @@ the other folds, and its own fold says when it stops. The leaves of all members 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.errors import DataError, ParameterError
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.joined_statistics import ModelStatistics, join_statistics

@@ -11,6 +11,7 @@ from pyopencl_gbdt.compat.lightgbm.booster import Booster
 from pyopencl_gbdt.compat.lightgbm.errors import log_info, log_warning
 from pyopencl_gbdt.compat.lightgbm.metrics import EvalResult
 from pyopencl_gbdt.compat.lightgbm.names import spellings
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 
 
 class EarlyStopException(Exception):  # noqa: N818 - LightGBM's name

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,7 @@ from pyopencl_gbdt.compat.lightgbm.settings import boosting_of, hessian_factor, 
 from pyopencl_gbdt.compat.lightgbm.trees import base_of, leaf_places
 from pyopencl_gbdt.data import dataset as own
 from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.errors import DataError, ParameterError
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.objectives.custom import FunctionObjective
 

@@ -10,6 +10,7 @@ from typing import Any
 from pyopencl_gbdt.compat.xgboost.matrices import DMatrix
 from pyopencl_gbdt.compat.xgboost.metrics import Collector, Evals
 from pyopencl_gbdt.compat.xgboost.objective import GivenGradients, Gradients, Slot
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.ensemble import Score
 from pyopencl_gbdt.objectives import Objective
