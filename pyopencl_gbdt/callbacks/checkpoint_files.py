@@ -239,46 +239,36 @@ def _is_file(path: Path) -> bool:
         return False
 
 
-def _is_count(value: object) -> bool:
-    return type(value) is int and 1 <= value < 2**31
-
-
-def _is_number(value: object) -> bool:
+def _is_number(value: Any) -> bool:
     return type(value) is float or (type(value) is int and abs(value) < 2**63)
 
 
-def _is_rate(value: object) -> bool:
-    return _is_number(value) and 0 <= value < math.inf  # type: ignore[operator]
+def _holds(is_good: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    """Return a check of an object whose values are all good."""
+    return lambda value: isinstance(value, dict) and all(map(is_good, value.values()))
 
 
-def _is_dict(value: object, is_good: Callable[[object], bool]) -> bool:
-    return isinstance(value, dict) and all(map(is_good, value.values()))
+def _is_pair(value: Any) -> bool:
+    return isinstance(value, list) and len(value) == 2 and isinstance(value[0], str)
 
 
-def _is_text(value: object) -> bool:
-    return isinstance(value, str)
+def _lists(is_good: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    """Return a check of a list of good values."""
+    return lambda value: isinstance(value, list) and all(map(is_good, value))
 
 
-def _is_history(value: object) -> bool:
-    def is_metric(values: object) -> bool:
-        return isinstance(values, list) and all(map(_is_number, values))
-
-    return _is_dict(value, lambda metrics: _is_dict(metrics, is_metric))
-
-
-def _is_callbacks(value: object) -> bool:
-    return isinstance(value, list) and all(
-        isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], str) for pair in value
-    )
-
-
+_TEXTS = _holds(lambda value: isinstance(value, str)), "an object of strings"
 #: For each part of a checkpoint: a check, and what is expected.
-_CHECKS: dict[str, tuple[Callable[[object], bool], str]] = {
-    "n_rounds": (_is_count, "a number of rounds"),
-    "fingerprint": (lambda value: _is_dict(value, _is_text), "an object of strings"),
-    "learning_rate": (_is_rate, "a number of 0 or more"),
-    "history": (_is_history, "lists of numbers by evaluation set and metric"),
-    "callbacks": (_is_callbacks, "a list of pairs, the kind and the state of a callback"),
-    "attributes": (lambda value: _is_dict(value, _is_text), "an object of strings"),
-    "state": (lambda value: _is_dict(value, _is_text), "an object of strings"),
-}
+_CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "n_rounds": (lambda value: type(value) is int and 1 <= value < 2**31, "a number of rounds"),
+    "fingerprint": _TEXTS,
+    "learning_rate": (
+        lambda value: _is_number(value) and 0 <= value < math.inf, "a number of 0 or more"
+    ),
+    "history": (
+        _holds(_holds(_lists(_is_number))), "lists of numbers by evaluation set and metric"
+    ),
+    "callbacks": (_lists(_is_pair), "a list of pairs, the kind and the state of a callback"),
+    "attributes": _TEXTS,
+    "state": _TEXTS,
+}  # fmt: skip

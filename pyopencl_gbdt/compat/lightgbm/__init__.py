@@ -12,9 +12,8 @@ from pyopencl_gbdt.compat.lightgbm.callback import (
     record_evaluation,
     reset_parameter,
 )
-from pyopencl_gbdt.compat.lightgbm.cross_validation import CVBooster, cv
 from pyopencl_gbdt.compat.lightgbm.dataset import Dataset
-from pyopencl_gbdt.compat.lightgbm.engine import train
+from pyopencl_gbdt.compat.lightgbm.engine import CVBooster, cv, train
 from pyopencl_gbdt.compat.lightgbm.errors import (
     LGBMDeprecationWarning,
     LightGBMError,

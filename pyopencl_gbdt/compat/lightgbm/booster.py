@@ -81,11 +81,7 @@ class Booster(BoosterModel):
         self._fobj: Callable[..., Any] | None = None
         self._task: Task | None = None
         if train_set is not None:
-            if not isinstance(train_set, Dataset):
-                raise TypeError(
-                    f"Training data should be Dataset instance, met {type(train_set).__name__}"
-                )
-            self._take(train_set)
+            self._take(_checked(train_set, "Training"))
         elif model_file is not None:
             self._read(Path(model_file))
         elif model_str is not None:
@@ -220,10 +216,7 @@ class Booster(BoosterModel):
 
     def add_valid(self, data: Dataset, name: str) -> Booster:
         """Add an evaluation set."""
-        if not isinstance(data, Dataset):
-            raise TypeError(
-                f"Validation data should be Dataset instance, met {type(data).__name__}"
-            )
+        _checked(data, "Validation")
         self._close()
         if data is not self.train_set and data.used_indices is None:
             data.set_reference(self.train_set)
@@ -287,10 +280,7 @@ class Booster(BoosterModel):
             ``fobj(margins, train_set)`` returns gradients and Hessians.
         """
         if train_set is not None and train_set is not self.__dict__.get("train_set"):
-            if not isinstance(train_set, Dataset):
-                raise TypeError(
-                    f"Training data should be Dataset instance, met {type(train_set).__name__}"
-                )
+            _checked(train_set, "Training")
             self._close()
             if train_set.reference is None and train_set.used_indices is None:
                 train_set.set_reference(self.train_set)
@@ -396,3 +386,9 @@ class Booster(BoosterModel):
 
 def _listed(feval: Any) -> Sequence[Any]:
     return [] if feval is None else [feval] if callable(feval) else list(feval)
+
+
+def _checked(data: Any, what: str) -> Dataset:
+    if not isinstance(data, Dataset):
+        raise TypeError(f"{what} data should be Dataset instance, met {type(data).__name__}")
+    return data

@@ -43,6 +43,9 @@ class CallbackEnv:
     evaluation_result_list: list[EvalResult] | None
 
 
+_Callback = Callable[[CallbackEnv], None]
+
+
 def _shown(value: EvalResult, show_stdv: bool) -> str:
     text = f"{value.dataset_name}'s {value.metric_name}: {value.metric_value:g}"
     spread = value.metric_std_dev
@@ -53,45 +56,25 @@ def _line(results: Sequence[EvalResult], *, show_stdv: bool = True) -> str:
     return "\t".join(_shown(one, show_stdv) for one in results)
 
 
-class _Log:
-    def __init__(self, period: int, show_stdv: bool) -> None:
-        self.order, self.before_iteration = 10, False
-        self.period, self.show_stdv = period, show_stdv
+def _placed(call: _Callback, order: int, *, before: bool = False) -> _Callback:
+    """Return a callback that is called in some order, before or after a round."""
+    vars(call).update(order=order, before_iteration=before)
+    return call
 
-    def __call__(self, env: CallbackEnv) -> None:
-        due = self.period > 0 and (env.iteration + 1) % self.period == 0
+
+def log_evaluation(period: int = 1, show_stdv: bool = True) -> _Callback:
+    """Return a callback that prints metrics every so many rounds."""
+
+    def log(env: CallbackEnv) -> None:
+        due = period > 0 and (env.iteration + 1) % period == 0
         if due and env.evaluation_result_list:
-            line = _line(env.evaluation_result_list, show_stdv=self.show_stdv)
+            line = _line(env.evaluation_result_list, show_stdv=show_stdv)
             log_info(f"[{env.iteration + 1}]\t{line}")
 
-
-def log_evaluation(period: int = 1, show_stdv: bool = True) -> Callable[[CallbackEnv], None]:
-    """Return a callback that prints metrics every so many rounds."""
-    return _Log(period, show_stdv)
+    return _placed(log, 10)
 
 
-class _Record:
-    def __init__(self, eval_result: dict[str, dict[str, list[Any]]]) -> None:
-        self.order, self.before_iteration = 20, False
-        if not isinstance(eval_result, dict):
-            raise TypeError("eval_result should be a dictionary")
-        self.eval_result = eval_result
-
-    def __call__(self, env: CallbackEnv) -> None:
-        if env.iteration == env.begin_iteration:
-            self.eval_result.clear()
-        for one in env.evaluation_result_list or ():
-            own = self.eval_result.setdefault(one.dataset_name, OrderedDict())
-            if one.is_cv_result():
-                own.setdefault(f"{one.metric_name}-mean", []).append(one.metric_value)
-                own.setdefault(f"{one.metric_name}-stdv", []).append(one.metric_std_dev)
-            else:
-                own.setdefault(one.metric_name, []).append(one.metric_value)
-
-
-def record_evaluation(
-    eval_result: dict[str, dict[str, list[Any]]],
-) -> Callable[[CallbackEnv], None]:
+def record_evaluation(eval_result: dict[str, dict[str, list[Any]]]) -> _Callback:
     """Return a callback that keeps the metrics of all rounds in a dictionary.
 
     Raises
@@ -99,42 +82,49 @@ def record_evaluation(
     TypeError
         If it is none.
     """
-    return _Record(eval_result)
+    if not isinstance(eval_result, dict):
+        raise TypeError("eval_result should be a dictionary")
+
+    def record(env: CallbackEnv) -> None:
+        if env.iteration == env.begin_iteration:
+            eval_result.clear()
+        for one in env.evaluation_result_list or ():
+            own = eval_result.setdefault(one.dataset_name, OrderedDict())
+            if one.is_cv_result():
+                own.setdefault(f"{one.metric_name}-mean", []).append(one.metric_value)
+                own.setdefault(f"{one.metric_name}-stdv", []).append(one.metric_std_dev)
+            else:
+                own.setdefault(one.metric_name, []).append(one.metric_value)
+
+    return _placed(record, 20)
 
 
-class _Reset:
-    def __init__(self, **kwargs: Any) -> None:
-        self.order, self.before_iteration = 10, True
-        self.kwargs = kwargs
+def reset_parameter(**kwargs: Any) -> _Callback:
+    """Return a callback that changes parameters before each round: lists, or functions of it."""
 
-    def __call__(self, env: CallbackEnv) -> None:
-        changed = {}
-        for name, given in self.kwargs.items():
-            value = self._value(name, given, env)
-            if value != env.params.get(name):
-                changed[name] = value
+    def reset(env: CallbackEnv) -> None:
+        found = {name: _value(name, given, env) for name, given in kwargs.items()}
+        changed = {name: value for name, value in found.items() if value != env.params.get(name)}
         if changed:
             for one in [env.model] if isinstance(env.model, Booster) else env.model.boosters:
                 one.reset_parameter(changed)
             env.params.update(changed)
 
-    def _value(self, name: str, given: Any, env: CallbackEnv) -> Any:
-        number = env.iteration - env.begin_iteration
-        if isinstance(given, list):
-            if len(given) != env.end_iteration - env.begin_iteration:
-                raise ValueError(f"Length of list {name!r} has to be equal to 'num_boost_round'.")
-            return given[number]
-        if callable(given):
-            return given(number)
-        raise ValueError(
-            "Only list and callable values are supported as a mapping from boosting round index to "
-            "new parameter value."
-        )
+    return _placed(reset, 10, before=True)
 
 
-def reset_parameter(**kwargs: Any) -> Callable[[CallbackEnv], None]:
-    """Return a callback that changes parameters before each round: lists, or functions of it."""
-    return _Reset(**kwargs)
+def _value(name: str, given: Any, env: CallbackEnv) -> Any:
+    number = env.iteration - env.begin_iteration
+    if isinstance(given, list):
+        if len(given) != env.end_iteration - env.begin_iteration:
+            raise ValueError(f"Length of list {name!r} has to be equal to 'num_boost_round'.")
+        return given[number]
+    if callable(given):
+        return given(number)
+    raise ValueError(
+        "Only list and callable values are supported as a mapping from boosting round index to "
+        "new parameter value."
+    )
 
 
 class _Watched:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.arguments import like
 from pyopencl_gbdt.compat.lightgbm.dataset_parts import FIELDS, Columns, column_ranges
 from pyopencl_gbdt.compat.lightgbm.errors import LightGBMError
 from pyopencl_gbdt.compat.lightgbm.names import by_main_names, spellings
@@ -292,21 +293,12 @@ class Dataset(Columns):
         self.reference, self._rows = reference, None
         return self
 
-    def create_valid(
-        self,
-        data: Any,
-        label: Any = None,
-        weight: Any = None,
-        group: Any = None,
-        init_score: Any = None,
-        params: dict[str, Any] | None = None,
-        position: Any = None,
-    ) -> Dataset:
+    @like(
+        __init__, without=("reference", "feature_name", "categorical_feature", "free_raw_data")
+    )  # fmt: skip
+    def create_valid(self, data: Any, **given: Any) -> Dataset:
         """Return an evaluation set for these training rows."""
-        return Dataset(
-            data, label=label, reference=self, weight=weight, group=group, position=position,
-            init_score=init_score, params=params, free_raw_data=self.free_raw_data,
-        )  # fmt: skip
+        return Dataset(data, reference=self, free_raw_data=self.free_raw_data, **given)
 
     def subset(self, used_indices: Sequence[int], params: dict[str, Any] | None = None) -> Dataset:
         """Return a data set of some rows, in ascending order."""

@@ -1,7 +1,8 @@
-"""LightGBM's ``train``."""
+"""LightGBM's ``train`` and ``cv``."""
 
 from __future__ import annotations
 
+import json
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
@@ -9,6 +10,10 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
+
+from pyopencl_gbdt.arguments import like
 from pyopencl_gbdt.compat.lightgbm.booster import Booster
 from pyopencl_gbdt.compat.lightgbm.callback import (
     CallbackEnv,
@@ -20,6 +25,7 @@ from pyopencl_gbdt.compat.lightgbm.dataset import Dataset
 from pyopencl_gbdt.compat.lightgbm.errors import log_warning
 from pyopencl_gbdt.compat.lightgbm.metrics import EvalResult
 from pyopencl_gbdt.compat.lightgbm.names import choose, spellings
+from pyopencl_gbdt.compat.lightgbm.objectives import OBJECTIVES, RANKING
 
 
 class Plan:
@@ -54,7 +60,7 @@ class Plan:
                 "and to suppress this warning, modify 'params' so that only one of those is "
                 "present."
             )
-        self.n_rounds = found["num_iterations"]
+        self.n_rounds, self.results = found["num_iterations"], list[EvalResult]()
         if self.n_rounds <= 0:
             raise ValueError(
                 f"Number of boosting rounds must be greater than 0. Got {self.n_rounds}."
@@ -76,8 +82,24 @@ class Plan:
         self.before = [one for one in unique if getattr(one, "before_iteration", False)]
         self.after = [one for one in unique if not getattr(one, "before_iteration", False)]
 
-    def env(self, model: Any, number: int, first: int, results: Any) -> CallbackEnv:
-        return CallbackEnv(model, self.params, number, first, first + self.n_rounds, results)
+    def stopped(self, model: Any, first: int, evaluated: Callable[[], list[EvalResult]]) -> bool:
+        """Train the rounds of a model; tell whether a callback ended them.
+
+        The model then knows its best round. ``results`` are those of that round, or of the last.
+        """
+        last = first + self.n_rounds
+        for number in range(first, last):
+            for call in self.before:
+                call(CallbackEnv(model, self.params, number, first, last, None))
+            model.update(fobj=self.fobj)
+            self.results = evaluated()
+            try:
+                for call in self.after:
+                    call(CallbackEnv(model, self.params, number, first, last, self.results))
+            except EarlyStopException as stop:
+                model.best_iteration, self.results = stop.best_iteration + 1, stop.best_score
+                return True
+        return False
 
 
 def has_functions(feval: Any) -> bool:
@@ -166,23 +188,13 @@ def train(
     booster.plan(plan.n_rounds, evaluates_training=with_training,
                  keeps_predictions=has_functions(feval))  # fmt: skip
     booster.best_iteration = 0
-    results: list[EvalResult] = []
-    for number in range(first, first + plan.n_rounds):
-        for call in plan.before:
-            call(plan.env(booster, number, first, None))
-        booster.update(fobj=plan.fobj)
-        results = []
-        if sets is not None:
-            results += booster.eval_train(feval) if with_training else []
-            results += booster.eval_valid(feval)
-        try:
-            for call in plan.after:
-                call(plan.env(booster, number, first, results))
-        except EarlyStopException as stop:
-            booster.best_iteration = stop.best_iteration + 1
-            results = stop.best_score
-            break
-    booster.best_score = _by_set(results)
+
+    def evaluated() -> list[EvalResult]:
+        own = booster.eval_train(feval) if with_training else []
+        return [] if sets is None else own + booster.eval_valid(feval)
+
+    plan.stopped(booster, first, evaluated)
+    booster.best_score = _by_set(plan.results)
     booster.drop_stumps(first)
     if not keep_training_booster:
         booster.free_dataset()
@@ -194,3 +206,183 @@ def _by_set(results: Iterable[EvalResult]) -> dict[str, Any]:
     for one in results:
         found[one.dataset_name][one.metric_name] = one.metric_value
     return found
+
+
+class CVBooster:
+    """The models of all folds; a method of ``Booster`` is called of each, and returns a list.
+
+    Parameters
+    ----------
+    model_file : path or None
+        What ``save_model`` wrote.
+
+    Attributes
+    ----------
+    boosters : list of Booster
+    best_iteration : int
+    """
+
+    def __init__(self, model_file: str | Path | None = None) -> None:
+        self.boosters: list[Booster] = []
+        self.best_iteration = -1
+        if model_file is not None:
+            self.model_from_string(Path(model_file).read_text(encoding="utf-8"))
+
+    def __getattr__(self, name: str) -> Callable[..., list[Any]]:
+        if name.startswith("__"):
+            raise AttributeError(name)
+
+        def of_each(*args: Any, **kwargs: Any) -> list[Any]:
+            return [getattr(one, name)(*args, **kwargs) for one in self.boosters]
+
+        return of_each
+
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+
+    def model_from_string(self, model_str: str) -> CVBooster:
+        """Take the models that ``model_to_string`` returned."""
+        stored = json.loads(model_str)
+        self.best_iteration = stored["best_iteration"]
+        self.boosters = [Booster(model_str=one) for one in stored["boosters"]]
+        return self
+
+    @like(Booster.model_to_string, after={})
+    def model_to_string(self, **given: Any) -> str:
+        """Return all models as JSON that holds LightGBM's text of each."""
+        texts = [one.model_to_string(**given) for one in self.boosters]
+        return json.dumps({"boosters": texts, "best_iteration": self.best_iteration})
+
+    @like(Booster.save_model, after={})
+    def save_model(self, filename: str | Path, **given: Any) -> CVBooster:
+        """Write what ``model_to_string`` returns."""
+        Path(filename).write_text(self.model_to_string(**given), encoding="utf-8")
+        return self
+
+
+def _folds(
+    data: Dataset, folds: Any, nfold: int, params: dict[str, Any], seed: int,
+    *, stratified: bool, shuffle: bool,
+) -> Iterable[Any]:  # fmt: skip
+    """Return the rows to train on and the rows held out, of each fold."""
+    n_rows, group = data.num_data(), data.get_group()
+    queries = np.zeros(n_rows, np.int32)
+    if group is not None:
+        queries = np.repeat(np.arange(len(group)), group)
+    if folds is not None:
+        if not hasattr(folds, "__iter__") and not hasattr(folds, "split"):
+            raise AttributeError(
+                "folds should be a generator or iterator of (train_idx, test_idx) tuples or "
+                "scikit-learn splitter object with split method"
+            )
+        if hasattr(folds, "split"):
+            folds = folds.split(X=np.empty(n_rows), y=data.get_label(), groups=queries)
+        return folds  # type: ignore[no-any-return]
+    given = [params.get(name) for name in spellings("objective")]
+    if any(OBJECTIVES.get(str(one), "") in RANKING for one in given):
+        return GroupKFold(n_splits=nfold).split(X=np.empty(n_rows), groups=queries)  # type: ignore[no-any-return]
+    kind = StratifiedKFold if stratified else KFold
+    division = kind(nfold, shuffle=shuffle, random_state=seed if shuffle else None)
+    return division.split(X=np.empty(n_rows), y=data.get_label())  # type: ignore[no-any-return]
+
+
+def cv(
+    params: dict[str, Any],
+    train_set: Dataset,
+    num_boost_round: int = 100,
+    folds: Any = None,
+    nfold: int = 5,
+    stratified: bool = True,
+    shuffle: bool = True,
+    metrics: str | list[str] | None = None,
+    feval: Any = None,
+    init_model: str | Path | Booster | None = None,
+    fpreproc: Callable[..., Any] | None = None,
+    seed: int = 0,
+    callbacks: list[Callable[..., Any]] | None = None,
+    eval_train_metric: bool = False,
+    return_cvbooster: bool = False,
+) -> dict[str, Any]:
+    """Train a model for each fold, and return the mean and deviation of each metric by round.
+
+    The parameters are those of LightGBM's ``cv`` and of ``train``.
+
+    Returns
+    -------
+    dict
+        ``"valid l2-mean"`` and ``"valid l2-stdv"``, say: lists with a number for each round; and
+        ``"cvbooster"``, the models, if asked for.
+    """
+    if not isinstance(train_set, Dataset):
+        raise TypeError(
+            f"cv() only accepts Dataset object, train_set has type '{type(train_set).__name__}'."
+        )
+    plan = Plan(params, num_boost_round, callbacks)
+    if metrics is not None:
+        for name in spellings("metric"):
+            plan.params.pop(name, None)
+        plan.params["metric"] = metrics
+    before = model_to_continue(init_model)
+    train_set.update_params(plan.params).construct()
+    division = {"stratified": stratified, "shuffle": shuffle}
+    parts = _folds(train_set, folds, nfold, plan.params, seed, **division)
+    how: dict[str, Any] = {
+        "evaluates_training": eval_train_metric,
+        "keeps_predictions": has_functions(feval),
+    }
+    made = CVBooster()
+    for rest, held in parts:
+        sets = train_set.subset(sorted(rest)), train_set.subset(sorted(held))
+        made.boosters.append(_of_fold(plan, *sets, fpreproc, before, **how))
+    found: dict[str, Any] = defaultdict(list)
+
+    def evaluated() -> list[EvalResult]:
+        results = _joined(made.eval_valid(feval))
+        for one in results:
+            found[f"{one.dataset_name} {one.metric_name}-mean"].append(one.metric_value)
+            found[f"{one.dataset_name} {one.metric_name}-stdv"].append(one.metric_std_dev)
+        return results
+
+    if plan.stopped(made, 0, evaluated):
+        for one_booster in made.boosters:
+            one_booster.best_iteration = made.best_iteration
+        found = {name: values[: made.best_iteration] for name, values in found.items()}
+    for one_booster in made.boosters:
+        one_booster._close()
+    return dict(found) | ({"cvbooster": made} if return_cvbooster else {})
+
+
+def _of_fold(
+    plan: Plan, mine: Dataset, other: Dataset, fpreproc: Callable[..., Any] | None,
+    before: Booster | None, *, evaluates_training: bool, keeps_predictions: bool,
+) -> Booster:  # fmt: skip
+    """Return the model of a fold, before its first round."""
+    own = plan.params
+    if fpreproc is not None:
+        mine, other, own = fpreproc(mine, other, plan.params.copy())
+    found = Booster(own, mine)
+    if before is not None:
+        found.begin_with(before)
+    if evaluates_training:
+        found.add_valid(mine, "train")
+    found.add_valid(other, "valid")
+    found.plan(
+        plan.n_rounds, evaluates_training=evaluates_training, keeps_predictions=keeps_predictions
+    )
+    return found
+
+
+def _joined(of_folds: Sequence[Sequence[EvalResult]]) -> list[EvalResult]:
+    """Return the mean and deviation over folds of each metric of each set."""
+    values: dict[tuple[str, str, bool], list[float]] = {}
+    for results in of_folds:
+        for one in results:
+            key = one.dataset_name, one.metric_name, one.maximize
+            values.setdefault(key, []).append(one.metric_value)
+    return [
+        EvalResult(name, metric, float(np.mean(own)), maximize, float(np.std(own)))
+        for (name, metric, maximize), own in values.items()
+    ]

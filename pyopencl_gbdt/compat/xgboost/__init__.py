@@ -21,8 +21,8 @@ from pyopencl_gbdt.compat.xgboost import (
 from pyopencl_gbdt.compat.xgboost.booster import Booster
 from pyopencl_gbdt.compat.xgboost.config import config_context, get_config, set_config
 from pyopencl_gbdt.compat.xgboost.core import XGBoostError, build_info
-from pyopencl_gbdt.compat.xgboost.data_iter import DataIter
 from pyopencl_gbdt.compat.xgboost.matrices import DMatrix
+from pyopencl_gbdt.compat.xgboost.matrix_files import DataIter
 from pyopencl_gbdt.compat.xgboost.plotting import plot_importance, plot_tree, to_graphviz
 from pyopencl_gbdt.compat.xgboost.quantile_matrices import (
     ExtMemQuantileDMatrix,

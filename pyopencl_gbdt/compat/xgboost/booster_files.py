@@ -178,17 +178,21 @@ def _plain(value: Any) -> Any:
 
 def _types_of(source: Any) -> list[str] | None:
     """Return the types of columns that a file of XGBoost has."""
-    data = bytes(source) if isinstance(source, (bytes, bytearray)) else pathlib.Path(
-        source).read_bytes()  # fmt: skip
     try:
-        document: Any = (
-            json.loads(data) if data[:1] == b"{" and data[1:2] in _JSON
-            else parse_ubjson(data, "model")
-        )  # fmt: skip
-        types = document["learner"]["feature_types"]
+        types = _document(_content(source), "model")["learner"]["feature_types"]
     except (ValueError, KeyError, TypeError):
         return None
     return [str(one) for one in types] or None
+
+
+def _content(source: str | bytes | bytearray) -> bytes:
+    return pathlib.Path(source).read_bytes() if isinstance(source, str) else bytes(source)
+
+
+def _document(data: bytes, name: str) -> Any:
+    """Return what the JSON or UBJSON of a model holds."""
+    is_text = data[:1] == b"{" and data[1:2] in _JSON
+    return parse(data, name) if is_text else parse_ubjson(data, name)
 
 
 # -- files of linear models: XGBoost's JSON and UBJSON ---------------------------------------------
@@ -221,13 +225,12 @@ def read_linear(source: str | bytes | bytearray) -> LinearEnsemble | None:
     """
     name = source if isinstance(source, str) else "<memory>"
     try:
-        data = pathlib.Path(source).read_bytes() if isinstance(source, str) else bytes(source)
+        data = _content(source)
     except OSError:
         return None  # the reader of other models tells
     if b"gblinear" not in data:
         return None
-    is_text = data[:1] == b"{" and data[1:2] in b'"\n \r\t'
-    document: Any = parse(data, name) if is_text else parse_ubjson(data, name)
+    document = _document(data, name)
     whole = Cursor(document, "", name)
     booster = whole.member("learner").member("gradient_booster")
     if booster.member("name").value != "gblinear":

@@ -91,20 +91,18 @@ class CallbackContainer:
 
     def before_training(self, model: Any) -> Any:
         """Call the hooks; return the model."""
-        for one in self.callbacks:
-            model = self._checked(one.before_training(model=model), "before_training")
-        return model
+        return self._called("before_training", model)
 
     def after_training(self, model: Any) -> Any:
         """Call the hooks; return the model."""
-        for one in self.callbacks:
-            model = self._checked(one.after_training(model=model), "after_training")
-        return model
+        return self._called("after_training", model)
 
-    def _checked(self, model: Any, hook: str) -> Any:
-        good = isinstance(getattr(model, "cvfolds", None), list)
-        if not (good if self.is_cv else isinstance(model, Booster)):
-            raise AssertionError(f"{hook} should return the model")
+    def _called(self, hook: str, model: Any) -> Any:
+        for one in self.callbacks:
+            model = getattr(one, hook)(model=model)
+            good = isinstance(getattr(model, "cvfolds", None), list)
+            if not (good if self.is_cv else isinstance(model, Booster)):
+                raise AssertionError(f"{hook} should return the model")
         return model
 
     def before_iteration(self, model: Any, epoch: int, dtrain: Any, evals: Any) -> bool:

@@ -6,9 +6,9 @@ from typing import Any
 
 from pyopencl_gbdt._version import __version__
 from pyopencl_gbdt.compat.xgboost.booster import Booster
-from pyopencl_gbdt.compat.xgboost.data_iter import DataIter
 from pyopencl_gbdt.compat.xgboost.inputs import Categories
 from pyopencl_gbdt.compat.xgboost.matrices import DataSplitMode, DMatrix
+from pyopencl_gbdt.compat.xgboost.matrix_files import DataIter
 from pyopencl_gbdt.compat.xgboost.metrics import Metric
 from pyopencl_gbdt.compat.xgboost.objective import Objective, TreeObjective
 from pyopencl_gbdt.compat.xgboost.quantile_matrices import (

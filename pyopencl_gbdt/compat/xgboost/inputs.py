@@ -105,12 +105,9 @@ def check_names(names: Any, n_features: int) -> list[str] | None:
         If their number differs from that of the columns, two are equal, or one has a character
         that dumps use.
     """
-    if names is None:
+    found = _listed("names", names, n_features, n_features == 1)
+    if found is None:
         return None
-    found = [names] if isinstance(names, str) and n_features == 1 else list(names)
-    if not found and n_features:
-        return None
-    _check_number("names", found, n_features)
     if not all(isinstance(n, str) and not any(c in n for c in _UNSAFE) for n in found):
         raise DataError(
             f"feature_names must be string, and may not contain [, ] or <: {show(found)}; rename "
@@ -126,12 +123,19 @@ def _repeats(names: Sequence[str]) -> bool:
     return len({*names}) < len(names)
 
 
-def _check_number(what: str, found: Sequence[Any], n_features: int) -> None:
+def _listed(what: str, given: Any, n_features: int, takes_one: bool) -> list[Any] | None:
+    """Return an entry for each column; None if none is given. One text may be that of all."""
+    if given is None:
+        return None
+    found = [given] * n_features if isinstance(given, str) and takes_one else list(given)
+    if not found and n_features:
+        return None
     if len(found) != n_features:
         raise DataError(
             f"feature {what} must have the same length as the number of data columns, expected "
             f"{n_features}, got {len(found)}; give one for each column"
         )
+    return found
 
 
 def check_types(types: Any, n_features: int) -> list[str] | None:
@@ -142,12 +146,9 @@ def check_types(types: Any, n_features: int) -> list[str] | None:
     DataError
         If their number differs from that of the columns, or one is unknown.
     """
-    if types is None:
+    found = _listed("types", types, n_features, True)
+    if found is None:
         return None
-    found = [types] * n_features if isinstance(types, str) else list(types)
-    if not found and n_features:
-        return None
-    _check_number("types", found, n_features)
     wrong = [one for one in found if one not in TYPES]
     if wrong:
         raise DataError(

@@ -23,6 +23,7 @@ from pyopencl_gbdt.compat.xgboost.linear_ensemble import (
 from pyopencl_gbdt.compat.xgboost.matrices import DMatrix
 from pyopencl_gbdt.compat.xgboost.objective import GivenGradients, Gradients, Slot
 from pyopencl_gbdt.compat.xgboost.rounds import HostRounds, Plan
+from pyopencl_gbdt.compat.xgboost.settings import WORDS
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.messages import show
@@ -35,8 +36,7 @@ F32 = npt.NDArray[np.float32]
 #: Number of the random stream that orders columns.
 _COLUMNS = 0x11EA
 _LEAST_HESSIAN = 1e-5
-_SELECTORS = ("cyclic", "shuffle", "random", "greedy", "thrifty")
-_UPDATERS = {"shotgun": ("cyclic", "shuffle"), "coord_descent": _SELECTORS}
+_UPDATERS = {"shotgun": ("cyclic", "shuffle"), "coord_descent": WORDS["feature_selector"]}
 
 
 @dataclass(frozen=True)
@@ -71,24 +71,12 @@ class LinearParameters:
                 f"Unknown linear updater {self.updater}: expected one of {sorted(_UPDATERS)}; "
                 "leave updater out"
             )
-        if self.feature_selector not in _SELECTORS:
-            listed = ", ".join(f"'{one}'" for one in sorted(_SELECTORS))
-            raise ParameterError(
-                f"feature_selector={show(self.feature_selector)}: Invalid Input: "
-                f"'{self.feature_selector}', valid values are: {{{listed}}}; give one"
-            )
         if self.feature_selector not in allowed:
             raise ParameterError(
                 "Unsupported feature selector for shotgun updater.: "
                 f"feature_selector={show(self.feature_selector)}: expected one of {allowed}; give "
                 "updater='coord_descent'"
             )
-        for name in ("top_k", "tolerance"):
-            if not getattr(self, name) >= 0:
-                raise ParameterError(
-                    f"value {getattr(self, name)} for Parameter {name} should be greater equal to "
-                    f"0; raise {name}"
-                )
 
 
 def linear_parameters(values: Mapping[str, Any], others: Mapping[str, Any]) -> LinearParameters:

@@ -14,7 +14,6 @@ import numpy.typing as npt
 import scipy.sparse
 
 from pyopencl_gbdt.arguments import named_arguments
-from pyopencl_gbdt.compat.xgboost.data_iter import is_iterator, read_all
 from pyopencl_gbdt.compat.xgboost.inputs import (
     Categories,
     check_names,
@@ -22,8 +21,14 @@ from pyopencl_gbdt.compat.xgboost.inputs import (
     other_kind,
     read_columns,
 )
-from pyopencl_gbdt.compat.xgboost.matrix_files import read_matrix, sparse_values, write_matrix
-from pyopencl_gbdt.compat.xgboost.row_facts import RowFacts, cut_points
+from pyopencl_gbdt.compat.xgboost.matrix_files import (
+    is_iterator,
+    read_all,
+    read_matrix,
+    sparse_values,
+    write_matrix,
+)
+from pyopencl_gbdt.compat.xgboost.row_facts import COUNTS, FLOATS, RowFacts, cut_points
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.data.features import Features
 from pyopencl_gbdt.errors import DataError
@@ -194,20 +199,11 @@ class DMatrix:
         feature_weights: Any = None,
     ) -> None:
         """Set several fields; None leaves one as it is."""
-        floats = {
-            "label": label,
-            "weight": weight,
-            "base_margin": base_margin,
-            "label_lower_bound": label_lower_bound,
-            "label_upper_bound": label_upper_bound,
-            "feature_weights": feature_weights,
-        }
-        for field, values in floats.items():
-            if values is not None:
-                self.set_float_info(field, values)
-        for field, values in (("group", group), ("qid", qid)):
-            if values is not None:
-                self.set_uint_info(field, values)
+        given = locals()
+        for fields, take in ((FLOATS, self.set_float_info), (COUNTS, self.set_uint_info)):
+            for field in fields:
+                if given[field] is not None:
+                    take(field, given[field])
         if feature_names is not None:
             self.feature_names = feature_names
         if feature_types is not None:

@@ -6,8 +6,8 @@ import weakref
 from typing import Any
 
 from pyopencl_gbdt.arguments import like, named_arguments
-from pyopencl_gbdt.compat.xgboost.data_iter import DataIter, is_iterator, read_all
 from pyopencl_gbdt.compat.xgboost.matrices import DMatrix
+from pyopencl_gbdt.compat.xgboost.matrix_files import DataIter, is_iterator, read_all
 from pyopencl_gbdt.errors import DataError, DataTypeError, ParameterError
 from pyopencl_gbdt.messages import show
 

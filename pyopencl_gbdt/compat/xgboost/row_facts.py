@@ -70,13 +70,10 @@ class RowFacts:
 
     def _check_size(self, field: str, values: Array) -> None:
         """Raise unless there is a value for each row; weights may be one for each query."""
-        if field in ("label", "base_margin"):
-            if self.n_rows and values.size % self.n_rows:
-                raise DataError(
-                    f"Invalid size for `{field}`: {values.shape}, n_samples: {self.n_rows}; give "
-                    "one for each row"
-                )
-        elif field in ("label_lower_bound", "label_upper_bound") and len(values) != self.n_rows:
+        wrong = "bound" in field and len(values) != self.n_rows
+        if field in ("label", "base_margin") and self.n_rows:
+            wrong = values.size % self.n_rows > 0
+        if wrong:
             raise DataError(
                 f"Invalid size for `{field}`: {values.shape}, n_samples: {self.n_rows}; give one "
                 "for each row"

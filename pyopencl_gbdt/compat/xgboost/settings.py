@@ -37,13 +37,15 @@ _WHOLE = frozenset(row.name for row in TABLE if row.kind is int) | {"n_jobs", "n
 _SWITCHES = frozenset(
     ("disable_default_eval_metric", "refresh_leaf", "seed_per_iteration", "validate_parameters")
 )
-_WORDS = {
+#: What parameters of words may be, in the order of the alphabet.
+WORDS = {
+    "feature_selector": ("cyclic", "greedy", "random", "shuffle", "thrifty"),
     "grow_policy": ("depthwise", "lossguide"),
     "process_type": ("default", "update"),
     "sampling_method": ("gradient_based", "uniform"),
     "tree_method": ("approx", "auto", "exact", "hist"),
 }
-_LEAST = {"max_depth": 0, "scale_pos_weight": 0}
+_LEAST = {"max_depth": 0, "scale_pos_weight": 0, "tolerance": 0, "top_k": 0}
 #: The names of XGBoost's updaters of trees, and the tree method that each one is.
 UPDATERS = {
     "grow_colmaker": "exact", "grow_histmaker": "approx", "grow_quantile_histmaker": "hist",
@@ -360,8 +362,8 @@ def _check(name: str, value: Any, given: str) -> None:
         raise _wrong_format(given, "int", text, "give a whole number")
     if name in _SWITCHES and text.lower() not in ("0", "1", "true", "false"):
         raise _wrong_format(given, "boolean", text, "give True or False")
-    if name in _WORDS and text not in _WORDS[name]:
-        listed = ", ".join(f"'{word}'" for word in _WORDS[name])
+    if name in WORDS and text not in WORDS[name]:
+        listed = ", ".join(f"'{word}'" for word in WORDS[name])
         raise ParameterError(
             f"{given}={text!r}: Invalid Input: '{text}', valid values are: {{{listed}}}; give one"
         )
