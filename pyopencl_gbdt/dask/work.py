@@ -66,13 +66,9 @@ def partitions(client: Any, given: Mapping[str, Any]) -> list[Any]:
                 "repartition one of them"
             )
     rows = zip(*lists.values(), strict=True)
-    whole = [dask.delayed(_together)(list(lists), list(parts)) for parts in rows]
+    whole = [dask.delayed(dict)(list(zip(lists, parts, strict=True))) for parts in rows]
     found: list[Any] = client.compute(whole)
     return found
-
-
-def _together(names: Sequence[str], parts: Sequence[Any]) -> dict[str, Any]:
-    return dict(zip(names, parts, strict=True))
 
 
 def _delayed(name: str, values: Any, X: Any) -> list[Any]:

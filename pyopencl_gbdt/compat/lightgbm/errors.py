@@ -24,22 +24,17 @@ class _Messages:
         self.logger: Any = None
         self.names = "info", "warning"
 
-    def _method(self, place: int) -> Callable[[str], None] | None:
-        return None if self.logger is None else getattr(self.logger, self.names[place])
-
     def info(self, text: str) -> None:
-        method = self._method(0)
-        if method is None:
-            sys.stdout.write(text + "\n")
-        else:
-            method(text)
+        self._tell(0, text, lambda: sys.stdout.write(text + "\n"))
 
     def warning(self, text: str) -> None:
-        method = self._method(1)
-        if method is None:
-            warnings.warn(text, stacklevel=3)
+        self._tell(1, text, lambda: warnings.warn(text, stacklevel=5))
+
+    def _tell(self, place: int, text: str, plainly: Callable[[], object]) -> None:
+        if self.logger is None:
+            plainly()
         else:
-            method(text)
+            getattr(self.logger, self.names[place])(text)
 
 
 MESSAGES = _Messages()

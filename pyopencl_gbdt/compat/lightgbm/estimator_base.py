@@ -136,7 +136,7 @@ class LGBMModel(BaseEstimator):  # type: ignore[misc]
             objective = self._usual_objective()
         self._objective = objective
         params["objective"] = (
-            inputs.ObjectiveOfLabels(objective) if callable(objective) else objective
+            inputs.OfLabels(objective, "objective") if callable(objective) else objective
         )
         for name in ("importance_type", "n_estimators", "class_weight"):
             params.pop(name, None)
@@ -248,7 +248,7 @@ class LGBMModel(BaseEstimator):  # type: ignore[misc]
             num_boost_round=self.n_estimators,
             valid_sets=sets,
             valid_names=eval_names,
-            feval=[inputs.MetricOfLabels(one) for one in metrics if callable(one)],
+            feval=[inputs.OfLabels(one, "eval") for one in metrics if callable(one)],
             init_model=init_model.booster_ if isinstance(init_model, LGBMModel) else init_model,
             callbacks=[*(callbacks or ()), record_evaluation(results)],
         )

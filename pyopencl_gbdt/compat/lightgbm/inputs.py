@@ -66,33 +66,26 @@ def part_of(collection: Any, name: str, place: int) -> Any:
     raise TypeError(f"{name} should be dict or list")
 
 
-def _arguments(function: Callable[..., Any], found: Any, data: Dataset, what: str) -> list[Any]:
-    """Return labels, predictions, and weights and groups if the function takes them."""
-    n = len(signature(function).parameters)
-    given = [data.get_label(), found, data.get_weight(), data.get_group()]
-    if n not in (2, 3, 4):
-        raise TypeError(f"Self-defined {what} function should have 2, 3 or 4 arguments, got {n}")
-    return given[:n]
-
-
 @dataclass
-class ObjectiveOfLabels:
-    """A loss of labels and margins: ``function(y_true, y_pred[, weight[, group]])``."""
+class OfLabels:
+    """A loss or a metric of labels: ``function(y_true, y_pred[, weight[, group]])``.
+
+    Attributes
+    ----------
+    function : callable
+    what : {"objective", "eval"}
+        For messages.
+    """
 
     function: Callable[..., Any]
+    what: str
 
-    def __call__(self, margins: Any, data: Dataset) -> tuple[Any, Any]:
-        """Return gradients and Hessians."""
-        g, h = self.function(*_arguments(self.function, margins, data, "objective"))
-        return g, h
-
-
-@dataclass
-class MetricOfLabels:
-    """A metric of labels and predictions: ``function(y_true, y_pred[, weight[, group]])``."""
-
-    function: Callable[..., Any]
-
-    def __call__(self, predictions: Any, data: Dataset) -> Any:
-        """Return name, value, and whether larger is better; or a list of them."""
-        return self.function(*_arguments(self.function, predictions, data, "eval"))
+    def __call__(self, found: Any, data: Dataset) -> Any:
+        """Return what the function does, of margins or predictions, in the form of ``train``'s."""
+        n = len(signature(self.function).parameters)
+        given = [data.get_label(), found, data.get_weight(), data.get_group()]
+        if n not in (2, 3, 4):
+            raise TypeError(
+                f"Self-defined {self.what} function should have 2, 3 or 4 arguments, got {n}"
+            )
+        return self.function(*given[:n])

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -285,23 +285,17 @@ def split_values(model: dict[str, Any], feature: int | str) -> list[float]:
         If the column is split by sets of levels.
     """
     names, found = model["feature_names"], []
-
-    def visit(tell: Callable[[dict[str, Any]], None], node: dict[str, Any]) -> None:
-        if "split_index" in node:
-            tell(node)
-            visit(tell, node["left_child"])
-            visit(tell, node["right_child"])
-
-    def take(node: dict[str, Any]) -> None:
+    waiting = [tree["tree_structure"] for tree in model["tree_info"]]
+    for node in waiting:  # grows meanwhile
+        if "split_index" not in node:
+            continue
+        waiting += [node["left_child"], node["right_child"]]
         column = node["split_feature"]
         if feature not in (column, names[column]) or isinstance(feature, bool):
-            return
+            continue
         if isinstance(node["threshold"], str):
             raise LightGBMError("Cannot compute split value histogram for the categorical feature")
         found.append(node["threshold"])
-
-    for tree in model["tree_info"]:
-        visit(take, tree["tree_structure"])
     return found
 
 

@@ -18,7 +18,7 @@ from pyopencl_gbdt.model.ensemble import each
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.parameters.parameters import Parameters
 
-F64 = npt.NDArray[np.float64]
+F32 = npt.NDArray[np.float32]
 #: Names of the evaluation sets.
 TRAINING, VALIDATION = "training", "validation"
 
@@ -52,11 +52,9 @@ class LossScore:
             value -= float(np.average(constant, weights=rows.weight))
         return -value
 
-    def at_start(self, objective: Objective, margins: F64, rows: Dataset, p: Parameters) -> float:
-        """Return the score of predictions that are the same for all rows."""
-        own = np.repeat(margins.astype(np.float32)[:, None], rows.n_rows, axis=1)
-        found = objective.to_probability(own[0] if len(margins) == 1 else own)
-        metric = get_metric(self.metric, p)
+    def of_margins(self, margins: F32, rows: Dataset, objective: Objective, p: Parameters) -> float:
+        """Return the score of margins."""
+        metric, found = get_metric(self.metric, p), objective.to_probability(margins)
         return self.score(float(metric(rows.label, found, rows.weight)), rows)
 
 
@@ -75,10 +73,8 @@ class OwnScore:
     def score(self, value: float, rows: Dataset) -> float:
         return value
 
-    def at_start(self, objective: Objective, margins: F64, rows: Dataset, p: Parameters) -> float:
-        own = np.repeat(margins.astype(np.float32)[:, None], rows.n_rows, axis=1)
-        own = own[0] if len(margins) == 1 else own
-        return self.scorer(objective.to_prediction(own), rows)[1]
+    def of_margins(self, margins: F32, rows: Dataset, objective: Objective, p: Parameters) -> float:
+        return self.scorer(objective.to_prediction(margins), rows)[1]
 
 
 class Scores(TrainingCallback):
@@ -120,10 +116,11 @@ class Scores(TrainingCallback):
         """Score the starting prediction, unless a former fit did."""
         if all(self.found.values()) or plan.begins_with is None:
             return
-        margins = np.array(each(plan.begins_with()["base_margin"]), np.float64)
-        objective, p = self._start()
+        start = np.array(each(plan.begins_with()["base_margin"]), np.float32)[:, None]
         for name, rows in self.sets.items():
-            self.found[name] = [self.kind.at_start(objective, margins, rows, p)]
+            margins = np.repeat(start, rows.n_rows, axis=1)
+            margins = margins[0] if len(start) == 1 else margins
+            self.found[name] = [self.kind.of_margins(margins, rows, *self._start())]
 
     def after_iteration(self, model: TrainingModel, epoch: int, evals_log: EvalsLog) -> bool:
         """Keep the scores; end the training when those of the watched set no longer improve."""

@@ -25,7 +25,6 @@ from pyopencl_gbdt.compat.xgboost.matrices import DMatrix
 from pyopencl_gbdt.compat.xgboost.quantile_matrices import QuantileDMatrix
 from pyopencl_gbdt.compat.xgboost.training import train
 from pyopencl_gbdt.errors import ParameterError
-from pyopencl_gbdt.estimators.sklearn_names import BaseEstimator
 
 #: Parameters of the estimator that the training does not take.
 _OF_THE_ESTIMATOR = frozenset(
@@ -52,7 +51,7 @@ _MOST_SEEDS = np.iinfo(np.int32).max
 _Own = TypeVar("_Own", bound="XGBModel")
 
 
-class XGBModel(FittedBooster, BaseEstimator):  # type: ignore[misc]
+class XGBModel(FittedBooster):
     """The base of XGBoost's estimators; None leaves a parameter to XGBoost's default.
 
     Parameters

@@ -12,22 +12,21 @@ import numpy.typing as npt
 from pyopencl_gbdt.compat.xgboost.booster import Booster
 from pyopencl_gbdt.compat.xgboost.linear_ensemble import LinearEnsemble
 from pyopencl_gbdt.errors import DataTypeError, ParameterError
-from pyopencl_gbdt.estimators.sklearn_names import ClassifierMixin, SklearnNotFittedError
+from pyopencl_gbdt.estimators.sklearn_names import (
+    BaseEstimator,
+    ClassifierMixin,
+    SklearnNotFittedError,
+)
 from pyopencl_gbdt.prediction.model import Model
 
 #: The attribute that names the kind of estimator in a file.
 _KIND = "scikit_learn"
 
 
-class FittedBooster:
+class FittedBooster(BaseEstimator):  # type: ignore[misc]
     """The part of ``XGBModel`` that reads its booster."""
 
     _Booster: Booster
-    n_jobs: int | None
-    importance_type: str | None
-    booster: str | None
-    #: Of classifiers.
-    n_classes_: int
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_Booster")
