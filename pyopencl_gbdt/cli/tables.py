@@ -257,7 +257,7 @@ def read_labelled_for(path: str, args: argparse.Namespace, like: Ensemble) -> Da
     A model that an estimator saved knows the classes of its labels.
     """
     from pyopencl_gbdt.data import encode_known_labels
-    from pyopencl_gbdt.estimators.files import read_classes
+    from pyopencl_gbdt.estimators.fitted import read_classes
     from pyopencl_gbdt.model.formats.base import CLASSES
 
     known: dict[str, Any] = {"n_features": like.n_features, "drop_beyond": True}

@@ -20,8 +20,13 @@ from pyopencl_gbdt.data.features import check_features
 from pyopencl_gbdt.device.selection import main_device
 from pyopencl_gbdt.errors import DataError, NotFittedError, ParameterError
 from pyopencl_gbdt.estimators.evaluation_sets import GivenRows, evaluation_sets, rows_in_batches
-from pyopencl_gbdt.estimators.files import SAVED_BY, check_kind, read_classes, saved_by
-from pyopencl_gbdt.estimators.fitted import check_rows_of
+from pyopencl_gbdt.estimators.fitted import (
+    SAVED_BY,
+    check_kind,
+    check_rows_of,
+    read_classes,
+    saved_by,
+)
 from pyopencl_gbdt.estimators.presets import check_preset, is_auto
 from pyopencl_gbdt.estimators.refusals import OF_ESTIMATORS, EstimatorFacts
 from pyopencl_gbdt.estimators.scoring import Scorer

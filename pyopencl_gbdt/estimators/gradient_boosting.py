@@ -24,7 +24,7 @@ from pyopencl_gbdt.data import (
 from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.estimators.base import Base, of_rows
 from pyopencl_gbdt.estimators.calibration import Calibration
-from pyopencl_gbdt.estimators.files import read_classes
+from pyopencl_gbdt.estimators.fitted import read_classes
 from pyopencl_gbdt.estimators.intervals import Distributions, Intervals
 from pyopencl_gbdt.estimators.parameters import Parametrised
 from pyopencl_gbdt.estimators.sklearn_names import ClassifierMixin, RegressorMixin

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pyopencl_gbdt.estimators.files import BINARY
+from pyopencl_gbdt.estimators.fitted import BINARY
 from pyopencl_gbdt.estimators.presets import PLAIN
 from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.model.formats.xgboost_links import MULTICLASS

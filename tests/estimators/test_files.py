@@ -17,7 +17,7 @@ from pyopencl_gbdt import (
     train,
 )
 from pyopencl_gbdt.errors import ModelFormatError
-from pyopencl_gbdt.estimators.files import SAVED_BY
+from pyopencl_gbdt.estimators.fitted import SAVED_BY
 from pyopencl_gbdt.model.formats.base import CLASSES
 from tests.conftest import TEST_DEVICE
 

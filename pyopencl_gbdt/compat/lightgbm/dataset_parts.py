@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.compat.lightgbm.binning import bins_of
 from pyopencl_gbdt.compat.lightgbm.errors import LightGBMError, log_warning
 from pyopencl_gbdt.compat.lightgbm.names import spellings
+from pyopencl_gbdt.compat.lightgbm.tables import bins_of
 from pyopencl_gbdt.data import dataset as own
 from pyopencl_gbdt.errors import DataError
 

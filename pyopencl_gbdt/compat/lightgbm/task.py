@@ -232,24 +232,20 @@ class Task:
         first : int
             The number of the next round.
         """
+        name, own = self.objective, lambda margins, n: self.gradients(margins, data, n)
         if fobj is not None:
-            return host_loss("function", lambda m, _: _called(fobj, m, data), self.n_outputs, first)
-        if self.objective == "none":
+            name, own = "function", lambda margins, _: _called(fobj, margins, data)
+        elif self.objective == "none":
             raise LightGBMError(
                 "objective='none': expected a function of gradients; give one as objective of "
                 "train, or as fobj of update"
             )
-        if self.boosting != "rf":
-            return host_loss(
-                self.objective, lambda m, n: self.gradients(m, data, n), self.n_outputs, first
-            )
-        shape = data.num_data(), self.n_outputs
-        given = data.get_field("init_score")
-        margins = np.broadcast_to(np.asarray(start, np.float64), shape)
-        margins = margins if given is None else np.reshape(given, shape)
-        return host_loss(
-            self.objective, lambda _, n: self.gradients(margins, data, n), self.n_outputs, first
-        )
+        elif self.boosting == "rf":
+            shape, given = (data.num_data(), self.n_outputs), data.get_field("init_score")
+            fixed = np.broadcast_to(np.asarray(start, np.float64), shape)
+            fixed = fixed if given is None else np.reshape(given, shape)
+            own = lambda _, n: self.gradients(fixed, data, n)  # noqa: E731
+        return host_loss(name, own, self.n_outputs, first)
 
     def gradients(self, margins: F64, data: Dataset, number: int) -> tuple[F64, F64]:
         """Return LightGBM's weighted gradients and Hessians of margins, (n_rows, n_outputs)."""
