@@ -25,7 +25,7 @@ from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.estimators.base import Base, of_rows
 from pyopencl_gbdt.estimators.calibration import Calibration
 from pyopencl_gbdt.estimators.fitted import read_classes
-from pyopencl_gbdt.estimators.intervals import Distributions, Intervals
+from pyopencl_gbdt.estimators.intervals import Intervals
 from pyopencl_gbdt.estimators.parameters import Parametrised
 from pyopencl_gbdt.estimators.sklearn_names import ClassifierMixin, RegressorMixin
 from pyopencl_gbdt.estimators.spellings import explains_arguments
@@ -39,7 +39,7 @@ from pyopencl_gbdt.training.train import Model
 F32 = npt.NDArray[np.float32]
 
 
-class GBDTRegressor(RegressorMixin, Intervals, Distributions, Base):  # type: ignore[misc]
+class GBDTRegressor(RegressorMixin, Intervals, Base):  # type: ignore[misc]
     """Gradient-boosted trees for regression; the default loss is squared error.
 
     For several targets, ``y`` of shape (n_rows, n_targets), each target has its trees.

@@ -39,7 +39,7 @@ MOST_SCORES = 10000
 
 
 class Intervals:
-    """The part of a regressor that predicts intervals; the other parts fit and predict."""
+    """The part of a regressor that predicts intervals, and distributions."""
 
     #: Sorted scores of rows that were not trained on; None if there were none.
     _scores_of_rows: F32 | None = None
@@ -127,6 +127,40 @@ class Intervals:
         low, high = (found, found) if found.ndim == 1 else (found.min(axis=1), found.max(axis=1))
         ends: F32 = np.sort(np.column_stack([low - width, high + width]).astype(np.float32), axis=1)
         return ends
+
+    @explains_arguments
+    def predict_distribution(
+        self: Any,
+        X: Any,
+        *,
+        base_margin: Any = None,
+        iteration_range: tuple[int, int] | None = None,
+    ) -> dict[str, F32]:
+        """Return the parameters of each row's distribution, of a loss such as ``dist:normal``.
+
+        Parameters
+        ----------
+        X, base_margin, iteration_range
+            As for ``predict``; a row has two base margins.
+
+        Returns
+        -------
+        dict of str to float32 array, shape (n_rows,)
+            By names: ``mean`` and ``std`` of ``dist:normal``; ``mu`` and ``sigma`` of
+            ``dist:lognormal``, those of the label's logarithm; ``mean`` and ``shape`` of
+            ``dist:gamma``; ``mean`` and ``size`` of ``dist:negative_binomial``.
+
+        Raises
+        ------
+        NotFittedError, DataError
+        ParameterError
+            If the model predicts no distribution.
+        """
+        found: dict[str, F32] = self._model_for(X).predict_distribution(
+            X, base_margin=base_margin, iteration_range=iteration_range,
+            missing=self.missing, device=main_device(self.device),
+        )  # fmt: skip
+        return found
 
     def _own_attributes(self) -> dict[str, str]:
         scores = self._scores_of_rows
@@ -225,41 +259,3 @@ def _read(text: str, source: str) -> F32:
             "numbers; remove the attribute, or write the model again"
         )
     return found
-
-
-class Distributions:
-    """The part of a regressor that predicts distributions."""
-
-    @explains_arguments
-    def predict_distribution(
-        self: Any,
-        X: Any,
-        *,
-        base_margin: Any = None,
-        iteration_range: tuple[int, int] | None = None,
-    ) -> dict[str, F32]:
-        """Return the parameters of each row's distribution, of a loss such as ``dist:normal``.
-
-        Parameters
-        ----------
-        X, base_margin, iteration_range
-            As for ``predict``; a row has two base margins.
-
-        Returns
-        -------
-        dict of str to float32 array, shape (n_rows,)
-            By names: ``mean`` and ``std`` of ``dist:normal``; ``mu`` and ``sigma`` of
-            ``dist:lognormal``, those of the label's logarithm; ``mean`` and ``shape`` of
-            ``dist:gamma``; ``mean`` and ``size`` of ``dist:negative_binomial``.
-
-        Raises
-        ------
-        NotFittedError, DataError
-        ParameterError
-            If the model predicts no distribution.
-        """
-        found: dict[str, F32] = self._model_for(X).predict_distribution(
-            X, base_margin=base_margin, iteration_range=iteration_range,
-            missing=self.missing, device=main_device(self.device),
-        )  # fmt: skip
-        return found

@@ -140,6 +140,11 @@ def column_ranges(data: Any, rows: own.Dataset) -> list[str]:
     return ["" if place in rows.categories else one for place, one in enumerate(found)]
 
 
+def _check_field(name: str) -> None:
+    if name not in FIELDS:
+        raise LightGBMError(f"Unknown field {name}: expected one of {list(FIELDS)}")
+
+
 class Fields:
     """The part that has labels, weights, groups and starting margins."""
 
@@ -151,13 +156,16 @@ class Fields:
     version: int
     _rows: own.Dataset | None
 
+    def _built(self, what: str, kind: type[Exception] = LightGBMError) -> own.Dataset:
+        """Return the rows, or raise for what cannot be before they are built."""
+        if self._rows is None:
+            raise kind(f"Cannot {what}")
+        return self._rows
+
     def set_field(self: _Own, field_name: str, data: Any) -> _Own:
         """Set ``label``, ``weight``, ``group`` or ``init_score``."""
-        if self._rows is None:
-            raise Exception(f"Cannot set {field_name} before construct dataset")
-        if field_name not in FIELDS:
-            raise LightGBMError(f"Unknown field {field_name}: expected one of {list(FIELDS)}")
-        n_rows = self._rows.n_rows
+        n_rows = self._built(f"set {field_name} before construct dataset", Exception).n_rows
+        _check_field(field_name)
         found = as_field(field_name, data)
         if field_name == "group" and found is not None:
             found = group_sizes(found, n_rows)
@@ -178,15 +186,13 @@ class Fields:
 
         None if there is none.
         """
-        if self._rows is None:
-            raise Exception(f"Cannot get {field_name} before construct Dataset")
-        if field_name not in FIELDS:
-            raise LightGBMError(f"Unknown field {field_name}: expected one of {list(FIELDS)}")
+        n_rows = self._built(f"get {field_name} before construct Dataset", Exception).n_rows
+        _check_field(field_name)
         found: Array | None = getattr(self, field_name)
         if found is not None and field_name == "group":
             return np.append(0, np.cumsum(found)).astype(np.int32)
-        if found is not None and field_name == "init_score" and found.size > self._rows.n_rows:
-            return np.ascontiguousarray(found.reshape(-1, self._rows.n_rows).T)
+        if found is not None and field_name == "init_score" and found.size > n_rows:
+            return np.ascontiguousarray(found.reshape(-1, n_rows).T)
         return found
 
     def _set(self: _Own, name: str, values: Any) -> _Own:
@@ -247,8 +253,7 @@ class Fields:
         LightGBMError
             If they were dropped.
         """
-        if self._rows is None:
-            raise Exception("Cannot get data before construct Dataset")
+        self._built("get data before construct Dataset", Exception)
         if self.data is None:
             raise LightGBMError(f"Cannot call `get_data` {FREED}")
         return self.data
@@ -283,25 +288,20 @@ class Columns(Fields):
 
     def num_data(self) -> int:
         """Return the number of rows."""
-        if self._rows is None:
-            raise LightGBMError("Cannot get num_data before construct dataset")
-        return int(self._rows.n_rows)
+        return int(self._built("get num_data before construct dataset").n_rows)
 
     def num_feature(self) -> int:
         """Return the number of columns."""
-        if self._rows is None:
-            raise LightGBMError("Cannot get num_feature before construct dataset")
-        return int(self._rows.n_features)
+        return int(self._built("get num_feature before construct dataset").n_features)
 
     def feature_num_bin(self, feature: int | str) -> int:
         """Return the number of bins of a column; one is for missing values, if it has some."""
-        if self._rows is None:
-            raise LightGBMError("Cannot get feature_num_bin before construct dataset")
+        rows = self._built("get feature_num_bin before construct dataset")
         names = self.get_feature_name()
         column = names.index(feature) if isinstance(feature, str) else int(feature)
-        if column in self._rows.categories:
-            return self._rows.categories[column].n_levels + 1
-        values = self._rows.values[:, column]
+        if column in rows.categories:
+            return rows.categories[column].n_levels + 1
+        values = rows.values[:, column]
         return self.cut_points()[column].size + 1 + int(np.isnan(values).any())
 
     def cut_points(self) -> dict[int, F32]:
@@ -318,10 +318,8 @@ class Columns(Fields):
 
     def get_feature_name(self) -> list[str]:
         """Return the names of the columns: ``Column_0``, ... if they have none."""
-        if self._rows is None:
-            raise LightGBMError("Cannot get feature_name before construct dataset")
-        names = self._rows.feature_names
-        numbered = [f"Column_{i}" for i in range(self._rows.n_features)]
+        rows = self._built("get feature_name before construct dataset")
+        names, numbered = rows.feature_names, [f"Column_{i}" for i in range(rows.n_features)]
         return numbered if names is None else list(names)
 
     def set_feature_name(self: _Data, feature_name: Any) -> _Data:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
@@ -143,24 +143,17 @@ class LinearModel(Model):
     ensemble: LinearEnsemble
 
     def predict_matrix(
-        self,
-        data: DMatrix,
-        *,
-        output_margin: bool,
-        pred_leaf: bool,
-        pred_contribs: bool,
-        pred_interactions: bool,
-        strict_shape: bool,
+        self, data: DMatrix, asked: Mapping[str, bool], *, strict_shape: bool
     ) -> F32:
-        """Return what ``Booster.predict`` does.
+        """Return what ``Booster.predict`` does; ``asked`` are the kinds of prediction.
 
         Raises
         ------
         ParameterError
             If leaves or interactions are asked for: there are none.
         """
-        if pred_leaf or pred_interactions:
-            what = "leaf index" if pred_leaf else "interactions"
+        if asked["pred_leaf"] or asked["pred_interactions"]:
+            what = "leaf index" if asked["pred_leaf"] else "interactions"
             raise ParameterError(
                 f"gblinear does not support prediction of {what}: expected pred_contribs=True or a "
                 "prediction; train with booster='gbtree'"
@@ -168,11 +161,11 @@ class LinearModel(Model):
         own, base_margin = self.ensemble, data.dataset().base_margin
         columns = Columns(data)
         alone = own.n_outputs == 1 and not strict_shape
-        if pred_contribs:
+        if asked["pred_contribs"]:
             parts = contributions_of(own, columns, base_margin)
             return parts[:, 0] if alone else parts
         margins = margins_of(own, columns, base_margin)
-        if not output_margin:
+        if not asked["output_margin"]:
             margins = self.objective.to_prediction(margins if own.n_outputs > 1 else margins[0])
         if margins.ndim == 1:  # one output, or the class of multi:softmax
             return margins[:, None] if strict_shape else margins

@@ -80,7 +80,11 @@ class Predicting(BoosterFacts):
             raise DataTypeError(f"Expecting data to be a DMatrix object, got: {type(data)}")
         if validate_features:
             self.validate_columns(data.feature_names)
-        if sum(map(bool, (output_margin, pred_contribs, pred_interactions, pred_leaf))) > 1:
+        asked = {
+            "output_margin": output_margin, "pred_contribs": pred_contribs,
+            "pred_interactions": pred_interactions, "pred_leaf": pred_leaf,
+        }  # fmt: skip
+        if sum(map(bool, asked.values())) > 1:
             raise ParameterError("One type of prediction at a time.; call predict again")
         ensemble = self._ensemble()
         rounds = _rounds_of(iteration_range, ensemble.n_rounds)
@@ -88,11 +92,7 @@ class Predicting(BoosterFacts):
             return np.zeros(0, np.float32)
         if isinstance(ensemble, LinearEnsemble):
             self._check_width(data.num_col())
-            return LinearModel(ensemble).predict_matrix(
-                data, output_margin=output_margin, pred_leaf=pred_leaf,
-                pred_contribs=pred_contribs, pred_interactions=pred_interactions,
-                strict_shape=strict_shape,
-            )  # fmt: skip
+            return LinearModel(ensemble).predict_matrix(data, asked, strict_shape=strict_shape)
         rows = self._rows(data, ensemble)
         model = Model(replace(ensemble, attributes={}))
         used = None if rounds[1] == 0 else rounds

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from dask import array
 
+from pyopencl_gbdt.arguments import like
 from pyopencl_gbdt.compat.xgboost import estimators
 from pyopencl_gbdt.compat.xgboost.booster import Booster
 from pyopencl_gbdt.compat.xgboost.dask.training import DaskDMatrix, inplace_predict, predict, train
@@ -138,20 +139,9 @@ class DaskXGBRanker(DaskScikitLearnBase, XGBRanker):
 class _Forest(estimators.Forest):
     """A forest whose rows are Dask's collections; name a class of estimators after this base."""
 
-    def __init__(
-        self,
-        *,
-        learning_rate: float | None = 1,
-        subsample: float | None = 0.8,
-        colsample_bynode: float | None = 0.8,
-        reg_lambda: float | None = 1e-5,
-        coll_cfg: Any = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(
-            learning_rate=learning_rate, subsample=subsample, colsample_bynode=colsample_bynode,
-            reg_lambda=reg_lambda, coll_cfg=coll_cfg, **kwargs,
-        )  # fmt: skip
+    @like(estimators.Forest.__init__, after={"reg_lambda": ("coll_cfg",)}, learning_rate=1)
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
 
 
 class DaskXGBRFRegressor(_Forest, DaskXGBRegressor):
