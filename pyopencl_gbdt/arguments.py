@@ -51,14 +51,16 @@ def like(
     without : sequence of str
         Parameters that the function does not have.
     after : mapping of str to sequence of str, or None
-        Further parameters, by the one that they follow. Their kind is its kind, their default None.
+        Further parameters, by the one that they follow, of the kind of the next one. Their default
+        is None.
     **defaults
         Those that differ.
     """
     known = [one for n, one in inspect.signature(other).parameters.items() if n not in without]
     for place, names in (after or {}).items():
         at = [one.name for one in known].index(place) + 1
-        known[at:at] = [inspect.Parameter(n, known[at - 1].kind, default=None) for n in names]
+        near = [one.kind for one in (*known[at:], known[at - 1]) if one.kind < one.VAR_KEYWORD]
+        known[at:at] = [inspect.Parameter(name, near[0], default=None) for name in names]
     known = [one.replace(default=defaults.get(one.name, one.default)) for one in known]
     rest = [one.name for one in known if one.kind is one.VAR_KEYWORD]
     signature = inspect.Signature(known)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
-from pyopencl_gbdt.arguments import named_arguments
+from pyopencl_gbdt.arguments import like, named_arguments
 from pyopencl_gbdt.compat.xgboost.estimator_base import XGBModel
 from pyopencl_gbdt.compat.xgboost.estimator_inputs import as_ranking_metric, split_qid
 from pyopencl_gbdt.compat.xgboost.matrices import DMatrix
@@ -46,24 +46,11 @@ class XGBRanker(XGBRankerMixIn, XGBModel):
             )
 
     @named_arguments
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        *,
-        group: Any = None,
-        qid: Any = None,
-        sample_weight: Any = None,
-        base_margin: Any = None,
-        eval_set: Sequence[tuple[Any, Any]] | None = None,
-        eval_group: Sequence[Any] | None = None,
-        eval_qid: Sequence[Any] | None = None,
-        verbose: bool | int | None = False,
-        xgb_model: Any = None,
-        sample_weight_eval_set: Sequence[Any] | None = None,
-        base_margin_eval_set: Sequence[Any] | None = None,
-        feature_weights: Any = None,
-    ) -> XGBRanker:
+    @like(
+        XGBModel.fit, after={"y": ("group", "qid"), "eval_set": ("eval_group", "eval_qid")},
+        verbose=False,
+    )  # fmt: skip
+    def fit(self, X: Any, y: Any, **given: Any) -> XGBRanker:
         """Train; see ``XGBModel.fit``.
 
         Parameters
@@ -75,16 +62,17 @@ class XGBRanker(XGBRankerMixIn, XGBModel):
         eval_group, eval_qid : sequence of array-like, or None
             Of each evaluation set.
         """
-        own = {
-            "data": X, "label": y, "weight": sample_weight, "base_margin": base_margin,
-            "group": group, "qid": qid,
-        }  # fmt: skip
+        one = given.get
+        own = {"weight": one("sample_weight"), "base_margin": one("base_margin")}
         sides = {
-            "weight": sample_weight_eval_set, "base_margin": base_margin_eval_set,
-            "group": eval_group, "qid": eval_qid,
+            "weight": one("sample_weight_eval_set"), "base_margin": one("base_margin_eval_set"),
+            "group": one("eval_group"), "qid": one("eval_qid"),
         }  # fmt: skip
-        params = self.get_xgb_params()
-        self._train(params, own, eval_set, sides, verbose, xgb_model, feature_weights)
+        self._train(
+            self.get_xgb_params(),
+            {"data": X, "label": y, "group": one("group"), "qid": one("qid"), **own},
+            one("eval_set"), sides, one("verbose"), one("xgb_model"), one("feature_weights"),
+        )  # fmt: skip
         return self
 
     def _create_dmatrix(self, ref: DMatrix | None, **given: Any) -> DMatrix:
