@@ -30,6 +30,13 @@ def test_functions_have_the_signatures_of_lightgbm():
         assert parameters_of(getattr(lgb, name)) == parameters_of(getattr(theirs, name)), name
 
 
+def test_arguments_that_are_handed_on_are_checked():
+    with pytest.raises(TypeError, match=r"fit\(\) got an unexpected keyword argument 'group'"):
+        lgb.LGBMRegressor().fit(X, Y, group=[len(Y)])
+    with pytest.raises(TypeError, match=r"fit\(\) missing a required argument: 'y'"):
+        lgb.LGBMRegressor().fit(X)
+
+
 @pytest.mark.few(4)
 @pytest.mark.more(5)
 @pytest.mark.parametrize(

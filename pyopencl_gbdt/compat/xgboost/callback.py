@@ -361,6 +361,24 @@ class TrainingCheckPoint(TrainingCallback):
         return False
 
 
+def by_arguments(
+    callbacks: Sequence[TrainingCallback] | None,
+    verbose_eval: bool | int | None,
+    early_stopping_rounds: int | None,
+    *,
+    maximize: bool | None = None,
+    show_stdv: bool = False,
+) -> list[TrainingCallback]:
+    """Return callbacks, and those that other arguments of a training stand for."""
+    listed = list(callbacks or ())
+    if verbose_eval:
+        period = 1 if verbose_eval is True else verbose_eval
+        listed.append(EvaluationMonitor(period=period, show_stdv=show_stdv))
+    if early_stopping_rounds:
+        listed.append(EarlyStopping(rounds=early_stopping_rounds, maximize=maximize))
+    return listed
+
+
 __all__ = [
     "CallbackContainer", "EarlyStopping", "EvaluationMonitor", "LearningRateScheduler",
     "TrainingCallback", "TrainingCheckPoint",

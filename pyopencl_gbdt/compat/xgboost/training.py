@@ -11,12 +11,7 @@ import numpy.typing as npt
 from pyopencl_gbdt.arguments import named_arguments
 from pyopencl_gbdt.compat.xgboost import collective
 from pyopencl_gbdt.compat.xgboost.booster import Booster
-from pyopencl_gbdt.compat.xgboost.callback import (
-    CallbackContainer,
-    EarlyStopping,
-    EvaluationMonitor,
-    TrainingCallback,
-)
+from pyopencl_gbdt.compat.xgboost.callback import CallbackContainer, TrainingCallback, by_arguments
 from pyopencl_gbdt.compat.xgboost.matrices import DMatrix
 from pyopencl_gbdt.compat.xgboost.metrics import Metric
 from pyopencl_gbdt.compat.xgboost.settings import Settings
@@ -95,11 +90,7 @@ def train(
         if "-" in name:
             raise AssertionError("Dataset name should not contain `-`")
     booster = Booster(params, [dtrain, *(matrix for matrix, _ in watched)], model_file=xgb_model)
-    listed = list(callbacks or ())
-    if verbose_eval:
-        listed.append(EvaluationMonitor(period=1 if verbose_eval is True else verbose_eval))
-    if early_stopping_rounds:
-        listed.append(EarlyStopping(rounds=early_stopping_rounds, maximize=maximize))
+    listed = by_arguments(callbacks, verbose_eval, early_stopping_rounds, maximize=maximize)
     team = collective.joined_ranks()
     if team is not None:
         booster, history = train_ranks(
@@ -253,12 +244,8 @@ def cv(
     if hasattr(dtrain, "ref"):
         raise ParameterError("`QuantileDMatrix` is not yet supported.; give cv a DMatrix")
     given = _with_metrics(params, metrics)
-    listed = list(callbacks or ())
-    if verbose_eval:
-        period = 1 if verbose_eval is True else verbose_eval
-        listed.append(EvaluationMonitor(period=period, show_stdv=show_stdv))
-    if early_stopping_rounds:
-        listed.append(EarlyStopping(rounds=early_stopping_rounds, maximize=maximize))
+    how: dict[str, Any] = {"maximize": maximize, "show_stdv": show_stdv}
+    listed = by_arguments(callbacks, verbose_eval, early_stopping_rounds, **how)
     pairs: list[Fold] = _folds_of(
         dtrain, nfold=nfold, stratified=stratified, folds=folds, seed=seed, shuffle=shuffle
     )

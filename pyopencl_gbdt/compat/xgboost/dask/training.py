@@ -10,12 +10,7 @@ import distributed
 from pyopencl_gbdt.arguments import like, named_arguments
 from pyopencl_gbdt.compat.xgboost import collective
 from pyopencl_gbdt.compat.xgboost.booster import Booster
-from pyopencl_gbdt.compat.xgboost.callback import (
-    CallbackContainer,
-    EarlyStopping,
-    EvaluationMonitor,
-    TrainingCallback,
-)
+from pyopencl_gbdt.compat.xgboost.callback import CallbackContainer, TrainingCallback, by_arguments
 from pyopencl_gbdt.compat.xgboost.inputs import check_types
 from pyopencl_gbdt.compat.xgboost.linear_ensemble import LinearEnsemble
 from pyopencl_gbdt.compat.xgboost.metrics import Metric
@@ -181,11 +176,7 @@ def train(
     """
     del coll_cfg
     trained = team_parameters(params, dtrain, num_boost_round, continues=xgb_model is not None)
-    listed = list(callbacks or ())
-    if verbose_eval:
-        listed.append(EvaluationMonitor(period=1 if verbose_eval is True else verbose_eval))
-    if early_stopping_rounds:
-        listed.append(EarlyStopping(rounds=early_stopping_rounds))
+    listed = by_arguments(callbacks, verbose_eval, early_stopping_rounds)
     CallbackContainer(listed, custom_metric)  # raises here for what is none
     options = {
         "given": dict(params), "obj": obj, "custom_metric": custom_metric, "callbacks": listed,
