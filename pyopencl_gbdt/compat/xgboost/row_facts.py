@@ -175,13 +175,11 @@ def _numbers(data: Any, field: str, *, several: bool) -> npt.NDArray[np.float32]
     if is_frame(data) or is_series(data):
         data = data.to_numpy(dtype=np.float64, na_value=np.nan)
     values = as_numeric(as_array(data, Source(field)), Source(field))
-    if values.ndim > 2 or values.ndim == 0 or (values.ndim == 2 and not several):
-        wide = values.ndim == 2 and values.shape[1] > 1
-        if wide or values.ndim != 2:
-            raise DataError(
-                f"Invalid shape: {values.shape} for {field}: expected one number for each row; "
-                f"give a column, not {show(values.shape)}"
-            )
+    if values.ndim not in (1, 2) or (values.ndim == 2 and values.shape[1] > 1 and not several):
+        raise DataError(
+            f"Invalid shape: {values.shape} for {field}: expected one number for each row; "
+            f"give a column, not {show(values.shape)}"
+        )
     if values.ndim == 2 and 1 in values.shape:
         values = values.reshape(-1)
     with np.errstate(over="ignore"):

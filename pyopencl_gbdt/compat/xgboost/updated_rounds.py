@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +30,8 @@ F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
 #: What can be done to a tree.
 UPDATERS = ("refresh", "prune")
+#: Arrays of a tree that hold 0 for leaves.
+_OF_SPLITS = ("feature", "threshold", "default_left", "split_kind", "gain")
 
 
 class UpdatedRounds(HostRounds):
@@ -242,25 +245,22 @@ def _joined(tree: Tree, is_leaf: npt.NDArray[np.bool_], value: F32) -> Tree:
     sets = [tree.sets[tree.set_begin[n] : tree.set_begin[n + 1]] for n in kept]
     sets = [one[:0] if stops else one for one, stops in zip(sets, leaf, strict=True)]
 
-    def inner(array: npt.NDArray[np.generic], usual: int) -> npt.NDArray[np.generic]:
-        return np.where(leaf, np.array(usual, array.dtype), array[chosen]).astype(array.dtype)
+    def inner(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        return np.where(leaf, np.zeros((), array.dtype), array[chosen]).astype(array.dtype)
 
     def child(array: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
         return np.where(leaf, NO_NODE, place[array[chosen]]).astype(np.int32)
 
+    of_splits: dict[str, Any] = {name: inner(getattr(tree, name)) for name in _OF_SPLITS}
     above = tree.parent[chosen]
     return Tree(
         left=child(tree.left),
         right=child(tree.right),
         parent=np.where(above == NO_NODE, NO_NODE, place[above]).astype(np.int32),
-        feature=inner(tree.feature, 0),  # type: ignore[arg-type]
-        threshold=inner(tree.threshold, 0),  # type: ignore[arg-type]
-        default_left=inner(tree.default_left, 0),  # type: ignore[arg-type]
-        split_kind=inner(tree.split_kind, 0),  # type: ignore[arg-type]
         value=value[chosen],
         weight=tree.weight[chosen],
-        gain=inner(tree.gain, 0),  # type: ignore[arg-type]
         sum_hessian=tree.sum_hessian[chosen],
         sets=np.concatenate([*sets, np.zeros(0, np.uint32)]).astype(np.uint32),
         set_begin=np.cumsum([0, *(one.size for one in sets)]).astype(np.int32),
+        **of_splits,
     )
