@@ -63,23 +63,14 @@ class Booster(BoosterModel):
         model_file: str | Path | None = None,
         model_str: str | None = None,
     ) -> None:
+        super().__init__(params)
         self._train_data_name = "training"
-        self.best_iteration = -1
         self.best_score: Mapping[str, Mapping[str, float]] = {}
-        self.params = {} if params is None else deepcopy(params)
-        self.pandas_categorical: Any = None
         self.valid_sets: list[Dataset] = []
         self.name_valid_sets: list[str] = []
         self._rounds: Rounds | None = None
-        self._kept: Ensemble | None = None  # of a forest: a sum of trees
-        self._shown: tuple[int, Ensemble] | None = None
-        self._link = "identity"
-        self._objective_text = ""
-        self._averages, self._ranges, self._rates = False, list[str](), list[float]()
         self._planned = MANY
         self._evaluates_training = self._keeps_predictions = False
-        self._fobj: Callable[..., Any] | None = None
-        self._task: Task | None = None
         if train_set is not None:
             self._take(_checked(train_set, "Training"))
         elif model_file is not None:

@@ -42,19 +42,18 @@ _Own = TypeVar("_Own", bound="BoosterModel")
 class BoosterModel:
     """The part of a ``Booster`` that has its trees; the other part trains."""
 
-    params: dict[str, Any]
-    best_iteration: int
     train_set: Dataset
-    pandas_categorical: Any
-    _kept: Ensemble | None
-    _shown: tuple[int, Ensemble] | None
-    _link: str
-    _objective_text: str
-    _averages: bool
-    _ranges: list[str]
-    _rates: list[float]
-    _task: Task | None
-    _fobj: Callable[..., Any] | None
+
+    def __init__(self, params: dict[str, Any] | None) -> None:
+        self.params = {} if params is None else deepcopy(params)
+        self.best_iteration = -1
+        self.pandas_categorical: Any = None
+        self._kept: Ensemble | None = None  # of a forest: a sum of trees
+        self._shown: tuple[int, Ensemble] | None = None
+        self._link, self._objective_text, self._averages = "identity", "", False
+        self._ranges, self._rates = list[str](), list[float]()
+        self._task: Task | None = None
+        self._fobj: Callable[..., Any] | None = None
 
     def _model(self) -> Ensemble:
         raise NotImplementedError

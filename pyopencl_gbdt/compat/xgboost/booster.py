@@ -19,7 +19,7 @@ from pyopencl_gbdt.compat.xgboost.metrics import BoosterMetrics, Evals
 from pyopencl_gbdt.compat.xgboost.objective import Gradients, OtherSplitsError, called_by
 from pyopencl_gbdt.compat.xgboost.rounds import Plan, Rounds
 from pyopencl_gbdt.compat.xgboost.row_facts import CUT_RULE
-from pyopencl_gbdt.compat.xgboost.settings import Given, Settings
+from pyopencl_gbdt.compat.xgboost.settings import Given
 from pyopencl_gbdt.compat.xgboost.updated_rounds import UpdatedRounds
 from pyopencl_gbdt.errors import DataTypeError, ParameterError, RoundIndexError
 from pyopencl_gbdt.messages import show
@@ -55,13 +55,8 @@ class Booster(BoosterMetrics, BoosterFiles):
         cache: Sequence[DMatrix] | None = None,
         model_file: Any = None,
     ) -> None:
-        self._settings = Settings()
-        self._model: Model | None = None
+        super().__init__()
         self._rounds: AnyRounds | None = None
-        self._attributes: dict[str, str] = {}
-        self._names: list[str] | None = None
-        self._types: list[str] | None = None
-        self._n_features = 0
         self._next_plan: dict[str, Any] = {}
         for one in cache or ():
             if not isinstance(one, DMatrix):

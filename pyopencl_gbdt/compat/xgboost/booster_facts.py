@@ -27,13 +27,15 @@ _KINDS = ("weight", "gain", "cover", "total_gain", "total_cover")
 class BoosterFacts:
     """The base of the parts of ``Booster``: what comes with the trees."""
 
-    _settings: Settings
-    _model: Model | None
     _rounds: Any
-    _attributes: dict[str, str]
-    _names: list[str] | None
-    _types: list[str] | None
-    _n_features: int
+
+    def __init__(self) -> None:
+        self._settings = Settings()
+        self._model: Model | None = None
+        self._attributes: dict[str, str] = {}
+        self._names: list[str] | None = None
+        self._types: list[str] | None = None
+        self._n_features = 0
 
     def _ensemble(self) -> Ensemble:
         raise NotImplementedError

@@ -24,16 +24,9 @@ XGBoostError = GBDTError
 
 def build_info() -> dict[str, Any]:
     """Return what the library was built with: GPUs are used through OpenCL and CUDA at run time."""
-    return {
-        "DEBUG": False,
-        "USE_CUDA": False,
-        "USE_FEDERATED": False,
-        "USE_NCCL": False,
-        "USE_OPENMP": False,
-        "USE_RMM": False,
-        "libxgboost": "",
-        "pyopencl_gbdt": __version__,
-    }
+    names = ("CUDA", "FEDERATED", "NCCL", "OPENMP", "RMM")
+    used = dict.fromkeys(("DEBUG", *(f"USE_{name}" for name in names)), False)
+    return {**used, "libxgboost": "", "pyopencl_gbdt": __version__}
 
 
 __all__ = [
