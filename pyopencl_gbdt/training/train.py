@@ -129,7 +129,8 @@ def train(
     everyone: CallbackList | None = None
     verbose = verbose if verbose_eval is None else verbose_eval
     watched = callbacks, verbose, report, maximize, early_stopping_rounds, communicator
-    if any(given not in (None, False, ()) for given in watched):
+    idle = (None, False, ())  # by identity, as an array may have been given, or a wrong 0
+    if any(all(given is not one for one in idle) for given in watched):
         from pyopencl_gbdt.callbacks.by_arguments import all_callbacks
 
         everyone = all_callbacks(
