@@ -12,8 +12,9 @@ from pyopencl_gbdt.device import build_threads
 from pyopencl_gbdt.device.arena import Arena, zeros
 from pyopencl_gbdt.device.base import Device
 from pyopencl_gbdt.device.drivers.fallback import Attempt
+from pyopencl_gbdt.device.followed_source import without_kernels
 from pyopencl_gbdt.device.last_group import followed
-from pyopencl_gbdt.device.program import Action, Program, begin_builds
+from pyopencl_gbdt.device.program import Action, Program, begin_builds, bound_kernel
 from pyopencl_gbdt.device.switches import LAST_GROUP, PACKED_ARGUMENTS, asked
 from pyopencl_gbdt.device.variants import KERNELS, choosing
 from pyopencl_gbdt.lazy_dataclasses import dataclass
@@ -114,6 +115,15 @@ class Launching:
         """Let programs wait while kernels are built, if none of their kernels may be launched."""
         packed = _PACKED if self._packed.taken else frozenset[str]()
         return build_threads.waiting(packed | _WAIT if self.joins else packed)
+
+    def alone(self, action: Action) -> Action:
+        """Return a launch whose program is built for it alone, with no other kernel then."""
+        kernel = bound_kernel(action)
+        if kernel is None or not kernel.program.is_waiting:
+            return action
+        source = without_kernels(kernel.program.source, [kernel.name])
+        program = kernel.program.of_source(source)
+        return program.bind_checked(kernel.name, kernel.grid[:2], kernel.args)
 
     def actions(self, actions: Sequence[Action]) -> list[Action]:
         """Return the same actions, by fewer launches and arguments where that is faster."""

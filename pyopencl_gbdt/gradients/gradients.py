@@ -127,10 +127,9 @@ class Gradients:
             *(rows.sum(self.arena["squares"]) if self._squares else ()),
         ]
 
-    def begin(self) -> None:
-        """Count the exponents of the first round, if later rounds have theirs counted ahead."""
-        for action in self._counts(self.nodes.batches[0]) if self._ahead else []:
-            action()
+    def begin(self) -> list[Action]:
+        """Return what counts the exponents of the first round, if later ones' are counted ahead."""
+        return self._counts(self.nodes.batches[0]) if self._ahead else []
 
     def _counts(self, batch: Batch) -> list[Action]:
         """Return the actions that count the exponents of gradients."""

@@ -145,8 +145,9 @@ class Fit(FinishedRounds):
         kernels.leaves.start(self.base_margin, self._state)
         kernels.boosting.start(self.base_margin, self.evaluation)
         parts.arena.device.send()  # a loss of the user's may launch kernels of its own
-        kernels.gradients.begin()
-        kernels.bind(self.statistics.turn())
+        kernels.bind(self.statistics.turn())  # begins to build what is launched
+        for action in kernels.gradients.begin():
+            kernels.launching.alone(action)()
         for rows in self.evaluation:
             kernels.follow(rows)
         tally = None if self.tally is None else self.tally.add_tree
