@@ -18,6 +18,8 @@ from pyopencl_gbdt.primitives.checks import ceil_div
 SWEEP_BITS = 8
 SWEEP_DIGITS = 1 << SWEEP_BITS
 
+#: Keys of 4 bytes that a work-item takes where there are few.
+_FEW_ITEMS = 4
 Scratch = Mapping[str, tuple[int | tuple[int, int], npt.DTypeLike]]
 
 
@@ -118,7 +120,8 @@ class SortPlan:
     @property
     def tile(self) -> int:
         """Keys that a work-group takes at a time."""
-        return self.wg_size * take(self.variant, self.key, self.value)
+        n_keys = self.n * self.columns
+        return self.wg_size * take(self.variant, self.caps, n_keys, self.key, self.value)
 
     @property
     def tiles(self) -> int:
@@ -170,18 +173,27 @@ def place_of(n_keys: int) -> type[np.unsignedinteger[Any]]:
     return np.uint32 if n_keys < 2**32 else np.uint64
 
 
-def take(variant: Variant, key: np.dtype[Any], value: np.dtype[Any] | None) -> int:
+def take(
+    variant: Variant,
+    caps: Capabilities,
+    n_keys: int,
+    key: np.dtype[Any],
+    value: np.dtype[Any] | None,
+) -> int:
     """Return the number of keys that a work-item takes.
 
     The variant has the number for keys of 4 bytes; of wider keys or values, a work-item takes
     fewer. In work-groups of one work-item the number does not change, as no tile is in local
-    memory.
+    memory. Sweeps over fewer tiles than the device has units have smaller ones: these keep more
+    units busy, and the compiler, which unrolls loops over keys, takes half the time.
     """
-    items = variant.params["items"]
+    items, wg_size = variant.params["items"], variant.params["wg_size"]
     if value is not None:  # values need registers too
         items = variant.params.get("items_with_values", items)
-    if variant.params["wg_size"] == 1:
+    if wg_size == 1:
         return items
+    if sweeps(variant) and n_keys < items * wg_size * caps.compute_units:
+        items = min(items, _FEW_ITEMS)
     if key.itemsize == 8 and not variant.lookback:
         items //= 2  # otherwise registers spill on Intel's Data Center GPU Max
     return max(1, items * 4 // max(key.itemsize, 0 if value is None else value.itemsize))

@@ -106,7 +106,11 @@ class RadixSort:
             device,
             "radix_sort",
             variant,
-            derived=lambda chosen: {"take": take(chosen, self.key_dtype, self.value_dtype)},
+            derived=lambda chosen: {
+                "take": take(
+                    chosen, device.caps, self.n * self.columns, self.key_dtype, self.value_dtype
+                )
+            },
             key=_KEY_NAMES[self.key_dtype],
             value_bytes=0 if self.value_dtype is None else self.value_dtype.itemsize,
             place=C_NAMES[np.dtype(place_of(self.n * self.columns))],
