@@ -15,6 +15,7 @@ import contextlib
 import json
 import os
 import re
+import threading
 import zlib
 from functools import cache
 from pathlib import Path
@@ -26,6 +27,7 @@ from pyopencl_gbdt.device.render import (
     Params,
     checked,
     header,
+    load_templates,
     render,
     template_text,
     used_headers,
@@ -38,6 +40,11 @@ _MOST_ENTRIES = 96
 _LENGTH_BYTES = 4
 #: Sources are compressed fast, to a sixth.
 _LEVEL = 1
+#: Templates of most fits' rounds on GPUs.
+_ROUND = (
+    "gradients", "histogram", "histogram_banks", "split", "partition", "level", "update_margins",
+    "finalize",
+)  # fmt: skip
 #: Bundles by process and name.
 _bundles: dict[tuple[int, str], Bundle] = {}
 
@@ -71,6 +78,13 @@ def contents(template: str, dialect: Dialect) -> str:
     return files.cache_key(*texts, *(header(f"{name}.h") for name in sorted(headers)))
 
 
+@cache
+def _load_round() -> None:
+    """Load the templates of most fits' rounds in a thread; once a process."""
+    names = sorted(set().union(*map(_pasted, _ROUND)))
+    threading.Thread(target=load_templates, args=(names,), daemon=True).start()
+
+
 class Bundle:
     """The programs of a kind of fit.
 
@@ -85,6 +99,16 @@ class Bundle:
         self._entries: dict[str, bytes] | None = None if name else {}
         self._new = self._saved = False
         self._sources: dict[tuple[str, Dialect, Params], str] = {}
+
+    @property
+    def is_new(self) -> bool:
+        """Whether nothing is kept of this kind of fit."""
+        return not self._read()
+
+    def load_templates(self) -> None:
+        """Load templates of rounds in a thread, if nothing is kept of this kind of fit."""
+        if self._new and not self._saved:
+            _load_round()
 
     def load(self, key: str) -> bytes | None:
         """Return a program that is kept by a key, or None."""

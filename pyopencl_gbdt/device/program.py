@@ -141,6 +141,7 @@ class Program(ABC):
 
         If it fails, launching fails: the variant was chosen, and the fit has to start again.
         """
+        self.device.programs.load_templates()  # the host has nothing else to do
         try:
             return build()
         except KernelBuildError as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -49,6 +49,12 @@ def _lookup() -> TemplateLookup:
         strict_undefined=True,
         filesystem_checks=False,
     )
+
+
+def load_templates(names: Iterable[str]) -> None:
+    """Read and translate templates, which takes longer than to render them."""
+    for name in names:
+        _lookup().get_template(f"{name}.cl.mako")
 
 
 @cache
