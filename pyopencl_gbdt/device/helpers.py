@@ -56,7 +56,7 @@ def compile_programs(device_id: str) -> None:
             for name, types in kernels:
                 _launch(queue, cl.Kernel(program, name), types, dummy)
             binaries = program.get_info(cl.program_info.BINARIES)
-            if binaries and binaries[0]:
+            if key and binaries and binaries[0]:
                 cache.store(key, binaries[0])
         answers.write("done\n")
         answers.flush()

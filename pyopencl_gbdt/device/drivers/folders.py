@@ -24,7 +24,7 @@ from typing import Any, TypeVar
 
 from pyopencl_gbdt.device import cache, owner_only_files
 from pyopencl_gbdt.device.drivers import intel
-from pyopencl_gbdt.errors import KernelFallbackWarning
+from pyopencl_gbdt.errors import KernelBuildError, KernelFallbackWarning
 
 T = TypeVar("T")
 POCL = "POCL_CACHE_DIR"
@@ -86,6 +86,15 @@ def warn_of_damage(label: str) -> None:
         "was built again. Remove the folder while no program uses PoCL, and this warning ends",
         KernelFallbackWarning,
         stacklevel=3,
+    )
+
+
+def no_kernels(template: str, label: str, driver: str) -> KernelBuildError:
+    """Return the error to raise when a program has no kernels although it was built again."""
+    return KernelBuildError(
+        f"kernel {template!r} builds on {label}, driver {driver}, but the program has no kernels: "
+        f"what the driver keeps on disk is damaged; remove that folder (PoCL's is "
+        f"{pocl_folder()}), and run again"
     )
 
 

@@ -149,15 +149,18 @@ class CompileHelper:
     def alive(self) -> bool:
         return self.process.poll() is None
 
-    def compile(self, key: str, source: str, options: list[str], template: str) -> None:
-        """Compile a program.
+    def compile(
+        self, key: str, source: str, options: list[str], template: str, *, launches: bool = True
+    ) -> None:
+        """Compile a program; ``launches`` says whether each kernel is launched once, too.
 
         Raises
         ------
         CompilerError
         """
         assert self.process.stdin is not None
-        message = json.dumps([key, source, options, argument_types(source)])
+        kernels = argument_types(source) if launches else []
+        message = json.dumps([key, source, options, kernels])
         with contextlib.suppress(OSError):  # it has ended: there will be no reply
             self.process.stdin.write(message.encode() + b"\n")
             self.process.stdin.flush()

@@ -20,6 +20,7 @@ from pyopencl_gbdt.device.drivers import folders as driver_folders
 from pyopencl_gbdt.device.drivers import forked
 from pyopencl_gbdt.device.given_arrays import as_dtype, as_shape
 from pyopencl_gbdt.device.opencl import build_ahead, command_buffers, compile_apart, huge_pages
+from pyopencl_gbdt.device.opencl.build_beside import compiled_beside, start_helpers
 from pyopencl_gbdt.device.opencl.facts import message
 from pyopencl_gbdt.device.opencl.pocl import warm_up
 from pyopencl_gbdt.device.opencl.program import LaterProgram, OpenCLProgram, WaitingProgram
@@ -273,6 +274,8 @@ class OpenCLDevice(Device):
             warm_up(self.context, int(self.caps.device_id.rsplit(":", 1)[1]))
 
     def _build(self, template: str, wg_size: int, params: dict[str, Param]) -> Program:
+        if self.builds_later and self.programs.is_new and self.caps.platform in _BUILD_IN_THREADS:
+            start_helpers(self.caps)
         source = self.programs.source(template, "opencl", wg_size=wg_size, **params)
         if self.builds_later and self._begins(template, source, wg_size):
             alone = partial(self._build_alone, template, source, wg_size, params)
@@ -339,12 +342,7 @@ class OpenCLDevice(Device):
                 if text != source:
                     driver_folders.warn_of_damage(self.caps.label)
                 return program, list(kernels)
-        place = driver_folders.pocl_folder()
-        raise KernelBuildError(
-            f"kernel {template!r} builds on {self.caps.label}, driver {self.caps.driver}, but the "
-            f"program has no kernels: what the driver keeps on disk is damaged; remove that folder "
-            f"(PoCL's is {place}), and run again"
-        )
+        raise driver_folders.no_kernels(template, self.caps.label, self.caps.driver)
 
     def _options(self, wg_size: int) -> list[str]:
         """Return the compiler's options for kernels with this work-group size."""
@@ -376,6 +374,8 @@ class OpenCLDevice(Device):
                     f"with wg_size={wg_size}, {params}: {error}"
                 ) from error
             binary = self.programs.load(key)
+        if binary is None and compiled_beside(caps, key, source, options, template):
+            binary = self.programs.load(key)
         with quiet_builds():
             if binary is not None:
                 try:
@@ -383,10 +383,10 @@ class OpenCLDevice(Device):
                 except cl.Error:
                     pass  # the driver refuses its own binary: build from source
             try:
-                own_code = bool(params.get("statements"))
                 program = build_source(
-                    self.context, caps.platform, source, options, own_code=own_code,
-                    alone=wg_size == 1, ahead=not build_ahead.runs_at_once(template),
+                    self.context, caps.platform, source, options, alone=wg_size == 1,
+                    own_code=bool(params.get("statements")),
+                    ahead=not build_ahead.runs_at_once(template),
                 )  # fmt: skip
             except cl.Error as error:
                 raise KernelBuildError(
