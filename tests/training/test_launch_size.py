@@ -18,7 +18,7 @@ from pyopencl_gbdt.growth import recipe
 from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.pages.page import histogram_rows, most_page_bytes, page_bounds
 from pyopencl_gbdt.prediction.predict import row_pieces
-from pyopencl_gbdt.training import open_fit, placement
+from pyopencl_gbdt.training import placement
 from tests.compare import assert_same_bits
 from tests.conftest import TEST_DEVICE
 from tests.device.fakes import BASELINE
@@ -117,7 +117,7 @@ def test_no_bit_depends_on_the_parts_of_entries(search, switch, launches, monkey
     """Entries are moved at every level, or stay in the data's order for two."""
     monkeypatch.setattr(recipe, "MOST_WALKED_ROWS", 0)  # else CPUs walk whole columns
     device = open_device(TEST_DEVICE)
-    monkeypatch.setattr(open_fit, "open_device", lambda spec, **options: device)
+    monkeypatch.setattr("pyopencl_gbdt.device.open_device", lambda spec, **options: device)
 
     def model():
         with switch_depth(device.caps, switch, 64):
@@ -147,7 +147,7 @@ def test_no_bit_depends_on_the_pieces(kind, launches, monkeypatch):
     monkeypatch.setattr(launch_size, "bytes_a_launch", lambda caps: 20_000)
     device = open_device(TEST_DEVICE)
     device.caps = replace(device.caps, copy_speed=1)
-    monkeypatch.setattr(open_fit, "open_device", lambda spec, **options: device)
+    monkeypatch.setattr("pyopencl_gbdt.device.open_device", lambda spec, **options: device)
     trees = []
     fit = placement.choose_trees
     monkeypatch.setattr(
