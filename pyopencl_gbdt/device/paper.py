@@ -19,7 +19,7 @@ from pyopencl_gbdt.device.capabilities import Capabilities
 from pyopencl_gbdt.device.given_arrays import as_dtype, as_shape
 from pyopencl_gbdt.device.program import Groups, Launch, Program
 from pyopencl_gbdt.device.render import Param
-from pyopencl_gbdt.device.team.member import Member
+from pyopencl_gbdt.device.team.member import Team
 from pyopencl_gbdt.device.team.messages import Stamp
 from pyopencl_gbdt.device.timing import nothing
 from pyopencl_gbdt.lazy_dataclasses import dataclass
@@ -164,7 +164,7 @@ class PaperDevice(Device):
         return PaperProgram(self, template, wg_size)
 
 
-class PaperTeam(Member):
+class PaperTeam(Team):
     """A member of a team whose members all give what this one gives."""
 
     def __init__(self, rank: int, size: int) -> None:

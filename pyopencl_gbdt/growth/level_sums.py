@@ -26,7 +26,7 @@ import numpy.typing as npt
 from pyopencl_gbdt.device.arena import Arena
 from pyopencl_gbdt.device.base import DeviceArray
 from pyopencl_gbdt.device.program import Action
-from pyopencl_gbdt.device.team.member import Member, Team
+from pyopencl_gbdt.device.team.member import Team
 from pyopencl_gbdt.device.team.messages import BestSplits
 from pyopencl_gbdt.device.team.sums import Window
 from pyopencl_gbdt.device.transfers import EarlyCopy
@@ -62,14 +62,14 @@ class BestOfTeam:
 
     Attributes
     ----------
-    team : Member
+    team : Team
     chosen : DeviceArray of ``CANDIDATE``
     levels : EarlyCopy
         Of the levels, from which the number of nodes is known.
     depth : int
     """
 
-    team: Member
+    team: Team
     chosen: DeviceArray
     levels: EarlyCopy
     depth: int
@@ -164,7 +164,6 @@ class OfOwnFeatures(OfAllFeatures):
 
     def best_splits(self) -> list[Action]:
         """Return the exchange of the members' best splits."""
-        assert isinstance(self.team, Member)
         return [BestOfTeam(self.team, self.arena["chosen"], self.levels, self.step)]
 
 

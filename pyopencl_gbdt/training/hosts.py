@@ -13,10 +13,10 @@ from __future__ import annotations
 import hashlib
 import socket
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 from pyopencl_gbdt.callbacks import CallbackList, Plan, TrainingCheckPoint
 from pyopencl_gbdt.callbacks.checkpoint_files import CheckPoint
@@ -39,6 +39,7 @@ from pyopencl_gbdt.device.team.messages import (
     by_all,
     is_by_all,
 )
+from pyopencl_gbdt.device.team.sliced_sums import HostTeam
 from pyopencl_gbdt.errors import KernelLaunchError, ParameterError
 from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.lazy_dataclasses import dataclass
@@ -72,19 +73,6 @@ Saved = Callable[[CallbackList], CheckPoint | None]
 Rounds = Callable[[LeadingTask, CheckPoint | None], Model]
 #: Does what a leading fit asks for, in another member, until it ends.
 Follows = Callable[[RunningTask], None]
-
-
-class HostTeam(Team, Protocol):
-    """A team of processes."""
-
-    def among(self, ranks: Sequence[int]) -> Any:
-        """Return the team of some members, for one of them; all members call this."""
-
-    def waiting_long(self) -> AbstractContextManager[None]:
-        """Within the block, wait for the others as long as they give signs of life."""
-
-    def leave(self, error: BaseException | None = None) -> None:
-        """End the team; with an error, tell the others that this member has failed, and why."""
 
 
 @dataclass(frozen=True)

@@ -37,11 +37,12 @@ from pyopencl_gbdt.compat.xgboost.settings import Settings
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device.team.current import working_for
 from pyopencl_gbdt.device.team.messages import OwnHooks
+from pyopencl_gbdt.device.team.sliced_sums import HostTeam
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.prediction.model import Model
-from pyopencl_gbdt.training.hosts import HostTeam, Plans, train_among
+from pyopencl_gbdt.training.hosts import Plans, train_among
 from pyopencl_gbdt.training.member import LeadingTask, follow
 from pyopencl_gbdt.training.open_fit import OpenFit
 from pyopencl_gbdt.training.running_task import RunningTask

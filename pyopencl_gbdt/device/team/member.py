@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -40,30 +40,54 @@ from pyopencl_gbdt.messages import show
 Integers = TypeVar("Integers", bound=npt.NDArray[Any])
 
 
-class Team(Protocol):
+class Team(ABC):
     """The members of a team, seen by one of them. All members make the same calls, in one order.
 
-    Attributes
-    ----------
-    rank, size : int
-        The member's number, from 0, and the number of members.
-    enqueues : bool
-        Whether sums are enqueued as kernels are: then the host need not wait for them.
-    keeps_own : bool
-        Whether sums travel between processes, so that it may pay if a member gets only its own.
+    A subclass says how values travel.
     """
 
     @property
-    def enqueues(self) -> bool: ...
+    @abstractmethod
+    def rank(self) -> int:
+        """The member's number, from 0."""
 
     @property
-    def keeps_own(self) -> bool: ...
+    @abstractmethod
+    def size(self) -> int:
+        """The number of members."""
 
     @property
-    def rank(self) -> int: ...
+    def ranks(self) -> Sequence[int]:
+        """The numbers by which errors call the members."""
+        return range(self.size)
 
     @property
-    def size(self) -> int: ...
+    def communicator(self) -> Any:
+        """NCCL's, where it adds up on the members' cards; else None."""
+        return None
+
+    @property
+    def enqueues(self) -> bool:
+        """Whether sums are enqueued as kernels are, NCCL's: then the host need not wait."""
+        return self.communicator is not None
+
+    @property
+    def keeps_own(self) -> bool:
+        """Whether sums travel between processes: it may pay if a member gets only its own."""
+        return False
+
+    def joined_cards(self, device: Device) -> AbstractContextManager[None]:
+        """Let NCCL add up on the cards of the members' processes within the block, if it can."""
+        return nullcontext()
+
+    @cached_property
+    def buffers(self) -> Buffers:
+        """Memory for copies from and to the member's device."""
+        return Buffers()
+
+    @abstractmethod
+    def _exchange(self, stamp: Stamp, value: Any) -> tuple[list[Stamp], list[Any]]:
+        """Return the stamps and the values of all members, in the order of ranks."""
 
     def exchange(self, message: Message[Value], value: Value) -> list[Value]:
         """Return the values of all members, in the order of ranks; waits for all members.
@@ -79,9 +103,44 @@ class Team(Protocol):
         TeamError
             If another member has failed, or sends another message.
         """
+        stamps, values = self._exchange((message.name, self.buffers.n_sums), value)
+        check_step(stamps, self.ranks)
+        return values
+
+    def least(self, message: Message[int], number: int) -> int:
+        """Return the smallest of all members' numbers; waits for all members."""
+        return min(self.exchange(message, number))
+
+    def most(self, message: Message[int], number: int) -> int:
+        """Return the largest of all members' numbers; waits for all members."""
+        return max(self.exchange(message, number))
 
     def add_up(self, message: Message[Any], part: Integers) -> Integers:
         """Return the sum of all members' arrays of integers, which have one shape."""
+        total: Integers = _sum(self.exchange(message, part))
+        return total
+
+    def add_up_own(self, parts: Sequence[Integers]) -> Integers:
+        """Return the sum of all members' parts for this one.
+
+        Parameters
+        ----------
+        parts : sequence of arrays of integers
+            One for each member, in the order of ranks; those for one member have one shape.
+        """
+        own = [theirs[self.rank] for theirs in self.exchange(OwnParts, list(parts))]
+        total: Integers = _sum(own)
+        return total
+
+    def add_in_place(self, part: npt.NDArray[Any]) -> None:
+        """Replace integers by the sum over all members.
+
+        Parameters
+        ----------
+        part : array of integers, 1-D, changed
+            Of one length in all members.
+        """
+        part[:] = self.add_up(SumPart, part)
 
     def sum(
         self, array: DeviceArray, window: Window | None = None, dtype: npt.DTypeLike | None = None
@@ -98,6 +157,10 @@ class Team(Protocol):
         dtype : numpy dtype or None
             Integers as which the array's bytes are added up; None is the array's dtype.
         """
+        as_dtype = array.dtype if dtype is None else np.dtype(dtype)
+        if self.communicator is not None:
+            return [NcclSum(self.communicator, array, window, as_dtype)]
+        return [TeamReduce(self, array, window, as_dtype)]
 
     def sum_own(
         self, array: DeviceArray, window: Window | None, ends: Sequence[int]
@@ -115,160 +178,29 @@ class Team(Protocol):
         ends : sequence of int, shape (size + 1,)
             Where each member's elements of a row begin, and the length of a row.
         """
-
-    def joined_cards(self, device: Device) -> AbstractContextManager[None]:
-        """Let NCCL add up on the cards of the members' processes within the block, if it can."""
-
-    def least(self, message: Message[int], number: int) -> int:
-        """Return the smallest of all members' numbers; waits for all members."""
-
-    def most(self, message: Message[int], number: int) -> int:
-        """Return the largest of all members' numbers; waits for all members."""
-
-
-class Alone:
-    """A team of one, which has nothing to exchange."""
-
-    rank, size = 0, 1
-    enqueues = keeps_own = False
-
-    def exchange(self, message: Message[Value], value: Value) -> list[Value]:
-        """Return the one value."""
-        return [value]
-
-    def add_up(self, message: Message[Any], part: Integers) -> Integers:
-        """Return the array."""
-        return part
-
-    def sum(
-        self, array: DeviceArray, window: Window | None = None, dtype: npt.DTypeLike | None = None
-    ) -> list[Action]:
-        """Return no actions."""
-        return []
-
-    def sum_own(
-        self, array: DeviceArray, window: Window | None, ends: Sequence[int]
-    ) -> list[Action]:
-        """Return no actions."""
-        return []
-
-    def joined_cards(self, device: Device) -> AbstractContextManager[None]:
-        """Join nothing."""
-        return nullcontext()
-
-    def least(self, message: Message[int], number: int) -> int:
-        """Return the number."""
-        return number
-
-    def most(self, message: Message[int], number: int) -> int:
-        """Return the number."""
-        return number
-
-
-class Member(ABC):
-    """A member of a team of several. A subclass says how values travel."""
-
-    @property
-    def communicator(self) -> Any:
-        """NCCL's, where it adds up on the members' cards; else None."""
-        return None
-
-    @property
-    def enqueues(self) -> bool:
-        """Whether sums are enqueued as kernels are: NCCL's."""
-        return self.communicator is not None
-
-    @property
-    def keeps_own(self) -> bool:
-        """Whether sums travel between processes."""
-        return False
-
-    def joined_cards(self, device: Device) -> AbstractContextManager[None]:
-        """Join nothing; see ``Team``."""
-        return nullcontext()
-
-    @cached_property
-    def buffers(self) -> Buffers:
-        """Memory for copies from and to the member's device."""
-        return Buffers()
-
-    @property
-    @abstractmethod
-    def rank(self) -> int: ...
-
-    @property
-    @abstractmethod
-    def size(self) -> int: ...
-
-    @property
-    def ranks(self) -> Sequence[int]:
-        """The numbers by which errors call the members."""
-        return range(self.size)
-
-    @abstractmethod
-    def _exchange(self, stamp: Stamp, value: Any) -> tuple[list[Stamp], list[Any]]:
-        """Return the stamps and the values of all members, in the order of ranks."""
-
-    def exchange(self, message: Message[Value], value: Value) -> list[Value]:
-        """Return the values of all members, in the order of ranks; see ``Team``."""
-        stamps, values = self._exchange((message.name, self.buffers.n_sums), value)
-        check_step(stamps, self.ranks)
-        return values
-
-    def add_up(self, message: Message[Any], part: Integers) -> Integers:
-        """Return the sum of all members' arrays."""
-        first, *others = self.exchange(message, part)
-        total: Integers = first.copy()
-        for other in others:
-            total += other
-        return total
-
-    def add_up_own(self, parts: Sequence[Integers]) -> Integers:
-        """Return the sum of all members' parts for this one.
-
-        Parameters
-        ----------
-        parts : sequence of arrays of integers
-            One for each member, in the order of ranks; those for one member have one shape.
-        """
-        first, *others = (theirs[self.rank] for theirs in self.exchange(OwnParts, list(parts)))
-        total: Integers = first.copy()
-        for other in others:
-            total += other
-        return total
-
-    def add_in_place(self, part: npt.NDArray[Any]) -> None:
-        """Replace integers by the sum over all members.
-
-        Parameters
-        ----------
-        part : array of integers, 1-D, changed
-            Of one length in all members.
-        """
-        part[:] = self.add_up(SumPart, part)
-
-    def sum(
-        self, array: DeviceArray, window: Window | None = None, dtype: npt.DTypeLike | None = None
-    ) -> list[Action]:
-        """Return the sum over the members, one action: by NCCL where it joins their cards."""
-        as_dtype = array.dtype if dtype is None else np.dtype(dtype)
-        if self.communicator is not None:
-            return [NcclSum(self.communicator, array, window, as_dtype)]
-        return [TeamReduce(self, array, window, as_dtype)]
-
-    def sum_own(
-        self, array: DeviceArray, window: Window | None, ends: Sequence[int]
-    ) -> list[Action]:
-        """Return the sum over the members, one action."""
         return [ReduceOwn(self, array, window, array.dtype, ends=tuple(ends))]
 
-    def least(self, message: Message[int], number: int) -> int:
-        """Return the smallest of all members' numbers."""
-        return min(self.exchange(message, number))
 
-    def most(self, message: Message[int], number: int) -> int:
-        """Return the largest of all members' numbers."""
-        return max(self.exchange(message, number))
+def _sum(parts: Sequence[Integers]) -> Integers:
+    total: Integers = parts[0].copy()
+    for part in parts[1:]:
+        total += part
+    return total
+
+
+class Alone(Team):
+    """A team of one, whose arrays are the sums."""
+
+    rank, size = 0, 1
+
+    def _exchange(self, stamp: Stamp, value: Any) -> tuple[list[Stamp], list[Any]]:
+        return [stamp], [value]
+
+    def sum(
+        self, array: DeviceArray, window: Window | None = None, dtype: npt.DTypeLike | None = None
+    ) -> list[Action]:
+        """Return no actions."""
+        return []
 
 
 _Made = TypeVar("_Made")

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import os
 import pickle
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -18,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.device.team.handshake import Limits
-from pyopencl_gbdt.device.team.member import Integers, Member
+from pyopencl_gbdt.device.team.member import Integers, Team
 from pyopencl_gbdt.device.team.messages import NOTHING, NUMBERS, Message, Stamp, other_step
-from pyopencl_gbdt.device.team.sliced_sums import SlicedSums
+from pyopencl_gbdt.device.team.sliced_sums import HostTeam
 from pyopencl_gbdt.errors import ParameterError, TeamError
 from pyopencl_gbdt.messages import pip_install
 
@@ -68,7 +65,7 @@ def job_communicator() -> Any:
     return mpi().COMM_WORLD if several else None
 
 
-class MpiTeam(SlicedSums):
+class MpiTeam(HostTeam):
     """A member that is a process of an MPI job.
 
     Parameters
@@ -184,14 +181,7 @@ class MpiTeam(SlicedSums):
                         f"other ranks, to exchange {self._stamp[0]}"
                     )
 
-    @contextmanager
-    def waiting_long(self) -> Iterator[None]:
-        """Within the block, wait for the others as long as they give signs of life."""
-        before, self._limits = self._limits, replace(self._limits, patience=math.inf)
-        yield
-        self._limits = before
-
-    def among(self, ranks: Sequence[int]) -> Member:
+    def among(self, ranks: Sequence[int]) -> Team:
         """Return the team of some members, for one of them; all members call this."""
         other = object.__new__(MpiTeam)
         other._mpi, other._limits, other._beats = self._mpi, self._limits, self._beats
@@ -222,7 +212,7 @@ def joined_team(communicator: Any) -> Any:
     ParameterError
         If it is not a communicator, or mpi4py is not installed.
     """
-    if isinstance(communicator, Member):
+    if isinstance(communicator, Team):
         return communicator
     if not isinstance(communicator, mpi().Intracomm):
         raise ParameterError(

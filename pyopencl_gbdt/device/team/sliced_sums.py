@@ -11,6 +11,7 @@ import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -18,7 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.device.base import Device
-from pyopencl_gbdt.device.team.member import Integers, Member
+from pyopencl_gbdt.device.team.handshake import Limits
+from pyopencl_gbdt.device.team.member import Integers, Team
 from pyopencl_gbdt.device.team.messages import LinkIsSlow, LinkTimed
 from pyopencl_gbdt.device.team.nccl import joined, leave
 
@@ -98,8 +100,8 @@ _FEW, _MANY, _PROBES = 1 << 10, 1 << 19, 6
 _FEW_MEMBERS = 5
 
 
-class SlicedSums(Member):
-    """A member that exchanges messages with every other one.
+class HostTeam(Team):
+    """A member that is a process, and exchanges messages with every other one.
 
     Attributes
     ----------
@@ -109,6 +111,7 @@ class SlicedSums(Member):
 
     narrows: bool | None = None
     _communicator: Any = None
+    _limits: Limits
 
     @property
     def communicator(self) -> Any:
@@ -128,6 +131,21 @@ class SlicedSums(Member):
             leave(found, failed=False)
         finally:
             self._communicator = None
+
+    @abstractmethod
+    def among(self, ranks: Sequence[int]) -> Any:
+        """Return the team of some members, for one of them; all members call this."""
+
+    @contextmanager
+    def waiting_long(self) -> Iterator[None]:
+        """Within the block, wait for the others as long as they give signs of life."""
+        before, self._limits = self._limits, replace(self._limits, patience=math.inf)
+        yield
+        self._limits = before
+
+    @abstractmethod
+    def leave(self, error: BaseException | None = None) -> None:
+        """End the team; with an error, tell the others that this member has failed, and why."""
 
     @abstractmethod
     def _with_every(self, message: Callable[[int], Any]) -> Iterator[tuple[int, Any]]:

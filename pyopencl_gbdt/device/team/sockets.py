@@ -5,12 +5,10 @@ Every member has a connection to every other; ``doors`` makes them.
 
 from __future__ import annotations
 
-import math
 import pickle
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
 
 from pyopencl_gbdt.device.base import Device
@@ -28,7 +26,7 @@ from pyopencl_gbdt.device.team.member import Alone, Integers, Team
 from pyopencl_gbdt.device.team.messages import NOTHING, Message, Stamp, is_by_all, other_step
 from pyopencl_gbdt.device.team.messages import NUMBERS as SUMS
 from pyopencl_gbdt.device.team.nccl import SumError, abort
-from pyopencl_gbdt.device.team.sliced_sums import SlicedSums
+from pyopencl_gbdt.device.team.sliced_sums import HostTeam
 from pyopencl_gbdt.errors import DeviceError, TeamError
 
 #: Arrays of at least so many bytes are added up slice by slice: each member adds up one slice and
@@ -37,7 +35,7 @@ from pyopencl_gbdt.errors import DeviceError, TeamError
 SLICED_BYTES = 1 << 16
 
 
-class SocketTeam(SlicedSums):
+class SocketTeam(HostTeam):
     """A member with a connection to every other one; see ``Door``.
 
     A team can train several models, one after the other. After an error, or an interrupt, its
@@ -202,13 +200,6 @@ class SocketTeam(SlicedSums):
 
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
         self.leave(None if error is not None and is_by_all(error) else error)
-
-    @contextmanager
-    def waiting_long(self) -> Iterator[None]:
-        """Within the block, wait for the others as long as they give signs of life."""
-        before, self._limits = self._limits, replace(self._limits, patience=math.inf)
-        yield
-        self._limits = before
 
     def among(self, ranks: Sequence[int]) -> Team:
         """Return the team of some members, for one of them; signs of life stay with this one."""

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.device.team.member import Member
+from pyopencl_gbdt.device.team.member import Team
 from pyopencl_gbdt.device.team.messages import Stamp, SumDone, SumPart, is_by_all
 from pyopencl_gbdt.device.team.nccl import abort, release
 from pyopencl_gbdt.errors import TeamError
@@ -91,7 +91,7 @@ def _each(work: Callable[[Any], None], items: Sequence[Any]) -> None:
         work(item)
 
 
-class Threads(Member):
+class Threads(Team):
     """A member of a team whose members are threads of one process, each with its own device.
 
     Parameters
