@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pyopencl_gbdt.cli.options import add_command
 from pyopencl_gbdt.cli.output import (
     check_output,
     complain,
@@ -161,42 +162,26 @@ EXIT_DIFFER = 1
 
 def add(commands: Any) -> None:
     """Add the subcommand."""
-    parser = commands.add_parser(
-        "bench",
-        help="compare the devices of this machine, or of several",
-        description="Train the same data on every device, one after the other; check that the "
-        "models are the same bytes; measure set-up, a round, prediction, memory, share of "
-        "bandwidth and every kernel. The exit code is 1 if models differ or nothing was measured.",
-        allow_abbrev=False,
-    )
-    parser.add_argument(
-        "--devices",
-        metavar="STR,...",
-        help="comma-separated devices, also simulators; default: all but simulators",
-    )
-    parser.add_argument(
-        "--shapes",
-        metavar="NAME,...",
-        help="comma-separated names or patterns such as 'rows-*', or all; see --list-shapes",
-    )
-    parser.add_argument(
-        "--list-shapes", action="store_true", default=None, help="list the shapes and exit"
-    )
-    parser.add_argument(
-        "--quick",
-        action="store_true",
-        default=None,
-        help="small shapes; less than a minute a device",
-    )
-    parser.add_argument("--rounds", type=int, metavar="N", help="default: the shape's number")
-    parser.add_argument("--repeats", type=int, metavar="N", help="timed fits; default 3")
-    parser.add_argument("--seed", type=int, metavar="N", help="seed of the data; default 0")
-    parser.add_argument("--json", metavar="FILE", help="save all figures; --merge reads them")
-    parser.add_argument("--html", metavar="FILE", help="save a report with plots, in one file")
-    parser.add_argument(
-        "--merge", nargs="+", metavar="FILE", help="join files of --json, without training"
-    )
-    parser.set_defaults(run=run)
+    text = """
+compare the devices of this machine, or of several
+
+Train the same data on every device, one after the other; check that the models are the same
+bytes; measure set-up, a round, prediction, memory, share of bandwidth and every kernel. The exit
+code is 1 if models differ or nothing was measured.
+
+--devices STR,...  comma-separated devices, also simulators; default: all but simulators
+--shapes NAME,...  comma-separated names or patterns such as 'rows-*', or all; see --list-shapes
+--list-shapes      list the shapes and exit
+--quick            small shapes; less than a minute a device
+--rounds N         default: the shape's number
+--repeats N        timed fits; default 3
+--seed N           seed of the data; default 0
+--json FILE        save all figures; --merge reads them
+--html FILE        save a report with plots, in one file
+--merge FILE       join files of --json, without training
+"""
+    parser = add_command(commands, "bench", text, merge={"nargs": "+"})
+    parser.set_defaults(run=run, list_shapes=None, quick=None)
 
 
 def run(args: argparse.Namespace) -> int:

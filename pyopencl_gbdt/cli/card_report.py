@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from pyopencl_gbdt.cli.options import add_options
 from pyopencl_gbdt.cli.output import StepLine, check_output, complain, say, section, write_text
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.messages import open_an_issue
@@ -24,22 +25,13 @@ _MOST_MINUTES = 1440
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Add the options of a report."""
-    parser.add_argument(
-        "--report",
-        nargs="?",
-        const=FILE,
-        metavar="FILE",
-        help="test each device further, two minutes each if kernels build quickly: 20 trainings "
-        f"that every device knows, and rounds of three shapes; write a file to send, {FILE}",
-    )
-    parser.add_argument(
-        "--minutes", type=float, metavar="N", help="with --report: most minutes for a device"
-    )
-    parser.add_argument(
-        "--by",
-        metavar="NAME",
-        help="with --report: your name in the table of cards; default none",
-    )
+    text = f"""
+--report FILE  test each device further, two minutes each if kernels build quickly: 20 trainings
+               that every device knows, and rounds of three shapes; write a file to send, {FILE}
+--minutes N    with --report: most minutes for a device
+--by NAME      with --report: your name in the table of cards; default none
+"""
+    add_options(parser, text, report={"nargs": "?", "const": FILE}, minutes={"type": float})
 
 
 def check(args: argparse.Namespace) -> None:

@@ -6,25 +6,25 @@ import argparse
 import contextlib
 from typing import Any
 
+from pyopencl_gbdt.cli.options import add_command
+
 FOLDER = "pyopencl_gbdt_demo"
 
 
 def add(commands: Any) -> None:
     """Add the subcommand."""
-    parser = commands.add_parser(
-        "demo",
-        help="train on the data that ship with the package",
-        description="Train on 7000 rows of HIGGS, compare with no model at all, and save the "
-        "model with pictures of it.",
-        allow_abbrev=False,
-    )
-    parser.add_argument("--device", default="auto", help="default auto; see pyopencl-gbdt devices")
-    parser.add_argument("--rounds", type=int, default=100, metavar="N", help="trees; default 100")
-    parser.add_argument(
-        "--out", default=FOLDER, metavar="FOLDER", help=f"where to save; default {FOLDER}"
-    )
-    parser.add_argument("--verbose", action="store_true", help="name every kernel's variant")
-    parser.set_defaults(run=run)
+    text = f"""
+train on the data that ship with the package
+
+Train on 7000 rows of HIGGS, compare with no model at all, and save the model with pictures of it.
+
+--device DEVICE  default auto; see pyopencl-gbdt devices
+--rounds N       trees; default 100
+--out FOLDER     where to save; default {FOLDER}
+--verbose        name every kernel's variant
+"""
+    parser = add_command(commands, "demo", text)
+    parser.set_defaults(run=run, device="auto", rounds=100, out=FOLDER)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -7,22 +7,23 @@ import json
 from dataclasses import asdict
 from typing import Any
 
+from pyopencl_gbdt.cli.options import add_command
 from pyopencl_gbdt.cli.output import complain, say, wrapped
 from pyopencl_gbdt.errors import DeviceError
 
 
 def add(commands: Any) -> None:
     """Add the subcommand."""
-    parser = commands.add_parser(
-        "devices",
-        help="list the devices of this machine",
-        description="List every OpenCL and CUDA device, and the one that 'auto' chooses. "
-        "The exit code is 1 if none can be used.",
-        allow_abbrev=False,
-    )
-    parser.add_argument("--json", action="store_true", help="write JSON instead")
-    parser.add_argument("--verbose", action="store_true", help="name every kernel's variant")
-    parser.set_defaults(run=run)
+    text = """
+list the devices of this machine
+
+List every OpenCL and CUDA device, and the one that 'auto' chooses. The exit code is 1 if none can
+be used.
+
+--json     write JSON instead
+--verbose  name every kernel's variant
+"""
+    add_command(commands, "devices", text).set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyopencl_gbdt.cli import card_report
 from pyopencl_gbdt.cli.option_names import options_of, with_options
+from pyopencl_gbdt.cli.options import add_command
 from pyopencl_gbdt.cli.output import StepLine, check_output, say, wrapped, write_text
 from pyopencl_gbdt.errors import ParameterError
 
@@ -25,33 +26,22 @@ SECONDS, SIMULATOR_SECONDS = 120, 600
 
 def add(commands: Any) -> None:
     """Add the subcommand."""
-    parser = commands.add_parser(
-        "doctor",
-        help="find what is wrong with drivers, and test the devices",
-        description="Look for incomplete drivers, permissions and containers, and name "
-        "the command that repairs them; compare the kernels of every device with NumPy, bit by "
-        "bit; end with a report to send. The exit code is 0 if a device can be used and passes.",
-        allow_abbrev=False,
-    )
-    parser.add_argument(
-        "--device",
-        metavar="STR",
-        help="test only this device, also a simulator; default: all but simulators",
-    )
-    parser.add_argument("--no-self-test", action="store_true", help="do not test the devices")
-    parser.add_argument(
-        "--time-limit",
-        type=float,
-        metavar="SECONDS",
-        help=f"for all self-tests together; default {SECONDS}, a simulator {SIMULATOR_SECONDS}",
-    )
-    parser.add_argument(
-        "--time",
-        action="store_true",
-        help="time a new process that trains a small model, in parts, with empty and kept caches; "
-        "test nothing",
-    )
-    parser.add_argument("--json", metavar="FILE", help="also write the report to a file")
+    text = f"""
+find what is wrong with drivers, and test the devices
+
+Look for incomplete drivers, permissions and containers, and name the command that repairs them;
+compare the kernels of every device with NumPy, bit by bit; end with a report to send. The exit
+code is 0 if a device can be used and passes.
+
+--device STR    test only this device, also a simulator; default: all but simulators
+--no-self-test  do not test the devices
+--time-limit SECONDS
+    for all self-tests together; default {SECONDS}, a simulator {SIMULATOR_SECONDS}
+--time          time a new process that trains a small model, in parts, with empty and kept caches;
+                test nothing
+--json FILE     also write the report to a file
+"""
+    parser = add_command(commands, "doctor", text)
     card_report.add(parser)
     parser.set_defaults(run=partial(run, options_of(parser)))
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from pyopencl_gbdt.cli import tables
 from pyopencl_gbdt.cli.data_path import DataPath
+from pyopencl_gbdt.cli.options import add_command
 from pyopencl_gbdt.cli.output import check_output, say, write_text
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.messages import show
@@ -15,31 +16,22 @@ from pyopencl_gbdt.messages import show
 
 def add(commands: Any) -> None:
     """Add the subcommand."""
-    parser = commands.add_parser(
-        "explain",
-        help="tell what a model does on labelled rows",
-        description="Tell how well a model predicts labelled rows, what its predictions depend on, "
-        "and where it errs. --html writes a page with pictures, which loads nothing else.",
-        allow_abbrev=False,
-    )
-    parser.add_argument("model", metavar="MODEL", help="of train, or of XGBoost")
-    parser.add_argument(
-        "data", metavar="DATA", help="rows with labels, best such as training has not seen"
-    )
-    parser.add_argument("--html", metavar="FILE", help="save the page")
-    parser.add_argument(
-        "--rows",
-        metavar="N,...",
-        help="rows whose predictions the page explains, counted from 0; default: the largest loss, "
-        "the median and the highest prediction",
-    )
-    parser.add_argument(
-        "--device",
-        default="auto",
-        help="default auto, which needs none; see pyopencl-gbdt devices",
-    )
-    tables.add_options(parser)
-    parser.set_defaults(run=run)
+    text = """
+tell what a model does on labelled rows
+
+Tell how well a model predicts labelled rows, what its predictions depend on, and where it errs.
+--html writes a page with pictures, which loads nothing else.
+
+model MODEL   of train, or of XGBoost
+data DATA     rows with labels, best such as training has not seen
+--html FILE   save the page
+--rows N,...  rows whose predictions the page explains, counted from 0; default: the largest loss,
+              the median and the highest prediction
+--device DEVICE  default auto, which needs none; see pyopencl-gbdt devices
+"""
+    parser = add_command(commands, "explain", text)
+    tables.add_layout(parser)
+    parser.set_defaults(run=run, device="auto")
 
 
 def run(args: argparse.Namespace) -> int:

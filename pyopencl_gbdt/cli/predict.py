@@ -8,40 +8,32 @@ from typing import Any
 import numpy as np
 
 from pyopencl_gbdt.cli import tables
+from pyopencl_gbdt.cli.options import add_command, add_options
 from pyopencl_gbdt.cli.output import check_output, complain, say, write_text
 from pyopencl_gbdt.data.names import check_columns
 
 
 def add(commands: Any) -> None:
     """Add the subcommand."""
-    parser = commands.add_parser(
-        "predict",
-        help="predict the rows of a file",
-        description="Write one prediction per line (several classes with commas between them), in "
-        "the fewest digits that read back as the same float32. The file of --out appears whole or "
-        "not at all.",
-        allow_abbrev=False,
-    )
-    parser.add_argument("data", metavar="DATA", help="rows to predict; a label column is ignored")
-    parser.add_argument("--model", required=True, metavar="FILE", help="of train, or of XGBoost")
-    parser.add_argument("--out", default="-", metavar="FILE", help="default -, standard output")
-    parser.add_argument(
-        "--output-margin",
-        action="store_true",
-        help="write margins (sums of leaf values) instead of probabilities",
-    )
-    parser.add_argument(
-        "--device",
-        default="auto",
-        help="default auto, which needs none; see pyopencl-gbdt devices",
-    )
-    tables.add_options(parser).add_argument(
-        "--no-label",
-        action="store_true",
-        help="all columns are features; detected automatically if neither this nor --label-column "
-        "is given",
-    )
-    parser.set_defaults(run=run)
+    text = """
+predict the rows of a file
+
+Write one prediction per line (several classes with commas between them), in the fewest digits
+that read back as the same float32. The file of --out appears whole or not at all.
+
+data DATA        rows to predict; a label column is ignored
+--model FILE     of train, or of XGBoost
+--out FILE       default -, standard output
+--output-margin  write margins (sums of leaf values) instead of probabilities
+--device DEVICE  default auto, which needs none; see pyopencl-gbdt devices
+"""
+    parser = add_command(commands, "predict", text, model={"required": True})
+    layout = """
+--no-label  all columns are features; detected automatically if neither this nor --label-column is
+            given
+"""
+    add_options(tables.add_layout(parser), layout)
+    parser.set_defaults(run=run, out="-", device="auto")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyopencl_gbdt.cli import side_files
 from pyopencl_gbdt.cli.data_path import DataPath, ways_to_read
+from pyopencl_gbdt.cli.options import add_options
 from pyopencl_gbdt.cli.output import complain
 from pyopencl_gbdt.data import TableData, check_target, read_table
 from pyopencl_gbdt.data.files.readers import FORMATS
@@ -85,53 +86,32 @@ def batched_table(
 HEADER: dict[str, bool | str] = {"auto": "auto", "yes": True, "no": False}
 
 
-def add_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
+def add_layout(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     """Add the options for file layouts; return their group."""
     group = parser.add_argument_group("how files are laid out")
-    group.add_argument(
-        "--label-column",
-        type=column,
-        metavar="N|NAME",
-        help="CSV and TSV: the label's column, a number (from 0; -1 is the last) or a name in the "
-        "header; default 0",
-    )
-    group.add_argument(
-        "--qid-column",
-        type=column,
-        metavar="N|NAME",
-        help="CSV and TSV: the column of query ids, for ranking; it is not a feature. libsvm has "
-        "qid:, npz an array qid",
-    )
-    group.add_argument(
-        "--header",
-        choices=list(HEADER),
-        help="CSV and TSV: whether the first line holds names; default auto",
-    )
-    group.add_argument(
-        "--format",
-        choices=FORMATS,
-        help="default auto: by content, and .libsvm, .svm, .svmlight by name",
-    )
-    group.add_argument(
-        "--one-based",
-        action="store_true",
-        default=None,
-        help="libsvm: indices start at 1; default: at 0",
-    )
-    group.add_argument(
-        "--categorical-features",
-        metavar="NAME,...",
-        help="columns whose text or whole numbers are levels: names of the header or numbers of "
-        "features (from 0), or from_dtype for columns with text in one of the first 1000 lines; "
-        "predict takes those of the model",
-    )
-    group.add_argument(
-        "--max-bytes",
-        type=int,
-        metavar="N",
-        help="main memory that reading a file may take; default 32 MiB plus 32 times the file's "
-        "bytes, and no more than is free",
-    )
+    text = """
+--label-column N|NAME
+    CSV and TSV: the label's column, a number (from 0; -1 is the last) or a name in the header;
+    default 0
+--qid-column N|NAME
+    CSV and TSV: the column of query ids, for ranking; it is not a feature. libsvm has qid:, npz an
+    array qid
+--header       CSV and TSV: whether the first line holds names; default auto
+--format       default auto: by content, and .libsvm, .svm, .svmlight by name
+--one-based    libsvm: indices start at 1; default: at 0
+--categorical-features NAME,...
+    columns whose text or whole numbers are levels: names of the header or numbers of features
+    (from 0), or from_dtype for columns with text in one of the first 1000 lines; predict takes
+    those of the model
+--max-bytes N  main memory that reading a file may take; default 32 MiB plus 32 times the file's
+               bytes, and no more than is free
+"""
+    is_column, choices = {"type": column}, {"choices": list(HEADER)}
+    add_options(
+        group, text, label_column=is_column, qid_column=is_column, header=choices,
+        format={"choices": FORMATS},
+    )  # fmt: skip
+    group.set_defaults(one_based=None)
     return group
 
 
@@ -193,7 +173,7 @@ def read_labelled(
     ----------
     path : str
     args : argparse.Namespace
-        The options of `add_options`, and ``n_features``.
+        The options of `add_layout`, and ``n_features``.
     objective : str
     like : TableData or None
         Training data; the file must have the same columns.

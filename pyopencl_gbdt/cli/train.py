@@ -8,6 +8,7 @@ from typing import Any
 from pyopencl_gbdt.cli import configured, fitting, tables
 from pyopencl_gbdt.cli.configuration import is_configuration
 from pyopencl_gbdt.cli.option_names import typed_value
+from pyopencl_gbdt.cli.options import add_command, add_options
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.metrics import METRICS
@@ -40,79 +41,44 @@ class _OneSpelling(argparse.Action):
 
 def add(commands: Any) -> None:
     """Add the subcommand."""
-    parser = commands.add_parser(
-        "train",
-        help="train a model on a file, or as a configuration file says",
-        description="Train on CSV, TSV, libsvm or npz (arrays X and y), each plain or gzipped, and "
-        "save the model; its name's ending chooses the format, such as XGBoost's .json and .ubj. "
-        "A configuration file has lines 'key = value', as for XGBoost's command line and "
-        "ThunderGBM; pairs KEY=VALUE and options override it.",
-        allow_abbrev=False,
+    text = f"""
+train a model on a file, or as a configuration file says
+
+Train on CSV, TSV, libsvm or npz (arrays X and y), each plain or gzipped, and save the model; its
+name's ending chooses the format, such as XGBoost's .json and .ubj. A configuration file has lines
+'key = value', as for XGBoost's command line and ThunderGBM; pairs KEY=VALUE and options override
+it.
+
+data DATA|CONFIGURATION  training data, or a file in .conf
+pairs KEY=VALUE          replace the configuration file's values
+--model FILE        where to save the model; DATA needs it
+--device DEVICE     default auto; see pyopencl-gbdt devices; several: gpu:all, gpu:0,gpu:1 or
+                    gpu:0=3,cpu=1
+--eval FILE         rows to evaluate after every round; can be repeated
+--eval-metric NAME  {", ".join(METRICS)};
+                    error, tweedie-nloglik and ranking metrics take a number, as in error@0.7; can
+                    be repeated; default: the objective's metric
+--early-stopping-rounds N
+    stop when the last metric of the last --eval has not improved for N rounds; predictions use the
+    trees up to the best one
+--verbose-every N   show the metrics every N rounds; 0 never; default 10
+--weight FILE       weights of the training rows, one number per line; replaces those of an npz
+--feature-weights FILE
+    sampling weights of the features for --colsample-..., one number per line
+--verbose           name every kernel's variant
+--profile           show time, bytes and share of bandwidth of every kernel
+"""
+    several = {"action": "append"}
+    parser = add_command(
+        commands, "train", text, pairs={"nargs": "*"}, eval=several, eval_metric=several
     )
-    parser.add_argument(
-        "data", metavar="DATA|CONFIGURATION", help="training data, or a file in .conf"
+    layout = tables.add_layout(parser)
+    width = (
+        "--n-features N  required number of features; libsvm: width, default from the largest index"
     )
-    parser.add_argument(
-        "pairs", nargs="*", metavar="KEY=VALUE", help="replace the configuration file's values"
-    )
-    parser.add_argument("--model", metavar="FILE", help="where to save the model; DATA needs it")
-    parser.add_argument(
-        "--device",
-        help="default auto; see pyopencl-gbdt devices; "
-        "several: gpu:all, gpu:0,gpu:1 or gpu:0=3,cpu=1",
-    )
-    parser.add_argument(
-        "--eval",
-        action="append",
-        metavar="FILE",
-        help="rows to evaluate after every round; can be repeated",
-    )
-    parser.add_argument(
-        "--eval-metric",
-        action="append",
-        metavar="NAME",
-        help=f"{', '.join(METRICS)}; error, tweedie-nloglik and ranking metrics take a number, as "
-        "in error@0.7; can be repeated; default: the objective's metric",
-    )
-    parser.add_argument(
-        "--early-stopping-rounds",
-        type=int,
-        metavar="N",
-        help="stop when the last metric of the last --eval has not improved for N rounds; "
-        "predictions use the trees up to the best one",
-    )
-    parser.add_argument(
-        "--verbose-every",
-        type=int,
-        metavar="N",
-        help="show the metrics every N rounds; 0 never; default 10",
-    )
-    parser.add_argument(
-        "--weight",
-        metavar="FILE",
-        help="weights of the training rows, one number per line; replaces those of an npz",
-    )
-    parser.add_argument(
-        "--feature-weights",
-        metavar="FILE",
-        help="sampling weights of the features for --colsample-..., one number per line",
-    )
-    parser.add_argument("--verbose", action="store_true", help="name every kernel's variant")
-    parser.add_argument(
-        "--profile",
-        action="store_true",
-        default=None,
-        help="show time, bytes and share of bandwidth of every kernel",
-    )
-    layout = tables.add_options(parser)
-    layout.add_argument(
-        "--n-features",
-        type=int,
-        metavar="N",
-        help="required number of features; libsvm: width, default from the largest index",
-    )
+    add_options(layout, width)
     _add_parameters(parser)
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, profile=None)
 
 
 def _add_parameters(parser: argparse.ArgumentParser) -> None:
@@ -127,12 +93,8 @@ def _add_parameters(parser: argparse.ArgumentParser) -> None:
                 metavar=_METAVARS[row.kind],
                 help=f"{row.doc} ({row.expected}{default})",
             )
-    group.add_argument(
-        "--param",
-        action="append",
-        metavar="NAME=VALUE",
-        help="set any parameter; can be repeated",
-    )
+    text = "--param NAME=VALUE  set any parameter; can be repeated"
+    add_options(group, text, param={"action": "append"})
 
 
 def read_parameters(args: argparse.Namespace) -> dict[str, Any]:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from pyopencl_gbdt.cli.options import add_command, add_options
 from pyopencl_gbdt.cli.output import TextTable, complain, say, section, wrapped
 from pyopencl_gbdt.errors import ParameterError
 
@@ -26,31 +27,25 @@ _FIGURES = (("tried", 6), ("table ms", 10), ("tuned ms", 10), ("gain", 7))
 
 def add(commands: Any) -> None:
     """Add the subcommand."""
-    parser = commands.add_parser(
-        "tune",
-        help="measure which variants and sizes of kernels are fastest here",
-        description="Measure variants and sizes of the kernels on a device, with synthetic data, "
-        "and store the fastest in the cache folder, for this device and driver. They do not change "
-        "models. It takes minutes, at most those of --limit; if the device is busy with something "
-        "else, the times are useless.",
-        allow_abbrev=False,
-    )
-    parser.add_argument("--device", default="auto", help="default auto; see pyopencl-gbdt devices")
-    parser.add_argument("--quick", action="store_true", help="fewer rows, fewer candidates")
-    parser.add_argument(
-        "--limit",
-        type=float,
-        default=None,
-        metavar="MINUTES",
-        help=f"after which what was not measured stays as it is; default {_LIMIT[0]:.0f}, "
-        f"with --quick {_LIMIT[1]:.0f}",
-    )
-    what = parser.add_mutually_exclusive_group()
-    what.add_argument("--dry-run", action="store_true", help="measure and show, store nothing")
-    what.add_argument(
-        "--reset", action="store_true", help="remove what is stored for the device, measure nothing"
-    )
-    parser.set_defaults(run=run)
+    text = f"""
+measure which variants and sizes of kernels are fastest here
+
+Measure variants and sizes of the kernels on a device, with synthetic data, and store the fastest
+in the cache folder, for this device and driver. They do not change models. It takes minutes, at
+most those of --limit; if the device is busy with something else, the times are useless.
+
+--device DEVICE  default auto; see pyopencl-gbdt devices
+--quick          fewer rows, fewer candidates
+--limit MINUTES  after which what was not measured stays as it is; default {_LIMIT[0]:.0f}, with
+                 --quick {_LIMIT[1]:.0f}
+"""
+    parser = add_command(commands, "tune", text)
+    text = """
+--dry-run  measure and show, store nothing
+--reset    remove what is stored for the device, measure nothing
+"""
+    add_options(parser.add_mutually_exclusive_group(), text)
+    parser.set_defaults(run=run, device="auto")
 
 
 def run(args: argparse.Namespace) -> int:
