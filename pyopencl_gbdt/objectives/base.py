@@ -68,12 +68,15 @@ class Objective(ABC):
         Whether the loss's kernels multiply gradients by the row weights.
     takes_pages : bool
         Whether gradients can be computed page by page, where pages take turns on the device.
+    mean_start : bool
+        Whether the loss ``starts_at_mean``, unless it weighs classes.
     """
 
     given: ClassVar[bool] = False
     renews: ClassVar[bool] = False
     applies_weights: ClassVar[bool] = False
     takes_pages: ClassVar[bool] = True
+    mean_start: ClassVar[bool] = False
     device_link: ClassVar[str] = ""
     """The kernel of ``links`` that does what ``to_prediction`` does; empty: there is none."""
 
@@ -295,7 +298,7 @@ class Objective(ABC):
     @property
     def starts_at_mean(self) -> bool:
         """Whether the score before the first tree depends only on the mean label."""
-        return False
+        return self.mean_start
 
     def score_of_mean(self, mean: Fraction | float) -> float:
         """Return the base score for a mean label; only if ``starts_at_mean``."""
@@ -351,9 +354,7 @@ class RowOutputs(Objective):
 class MeanStart(Objective):
     """A loss whose base score is the mean label."""
 
-    @property
-    def starts_at_mean(self) -> bool:
-        return True
+    mean_start = True
 
     def to_margin(self, score: Score) -> Score:
         """Round a base score to float32: predictions are margins."""
@@ -365,13 +366,10 @@ class LogLink(Objective):
     """A loss whose prediction is e^margin; its base score is the mean label."""
 
     device_link = "exponential"
+    mean_start = True
 
     def prediction_of(self, margin: Number) -> Term:
         return exp(margin)
-
-    @property
-    def starts_at_mean(self) -> bool:
-        return True
 
     def score_of_mean(self, mean: Fraction | float) -> float:
         return float(np.float32(max(float(mean), _LEAST_MEAN)))
@@ -382,13 +380,10 @@ class LogitLink(Objective):
     """A loss whose prediction is the sigmoid of the margin; its base score is the mean label."""
 
     device_link = "sigmoid"
+    mean_start = True
 
     def prediction_of(self, margin: Number) -> Term:
         return sigmoid(margin)
-
-    @property
-    def starts_at_mean(self) -> bool:
-        return True
 
     def score_of_mean(self, mean: Fraction | float) -> float:
         return clamp_probability(float(mean))

@@ -37,7 +37,7 @@ from pyopencl_gbdt.numerics.expressions import (
     trigamma_rest,
     where,
 )
-from pyopencl_gbdt.numerics.portable_math import as_margin, exact_mean, portable_log
+from pyopencl_gbdt.numerics.portable_math import as_margin, exact_mean
 from pyopencl_gbdt.numerics.quantile_functions import (
     gamma_quantile,
     negative_binomial_quantile,
@@ -78,9 +78,9 @@ class Distribution(RowOutputs):
     def parameters_of(self, first: Number, second: Number) -> tuple[Term, Term]:
         """Return the parameters for two margins."""
 
-    @abstractmethod
     def mean_of(self, first: Number, second: Number) -> Term:
         """Return the mean for two parameters."""
+        return first
 
     @abstractmethod
     def loss_of(self, first: Number, second: Number, label: Number) -> Term:
@@ -105,7 +105,7 @@ class Distribution(RowOutputs):
 
     def starting_scores(self, label: F32, weight: F32 | None) -> Score:
         """Return the margins of the distribution that has the labels' mean and variance."""
-        values = self._scale(label)
+        values = evaluate(self.value_of, label)
         mean = exact_mean(values, weight)
         near = np.float32(float(mean))
         away = np.abs(values - near).astype(np.float32)
@@ -115,25 +115,13 @@ class Distribution(RowOutputs):
         margins = self.start_of(float(mean), max(variance, _LEAST_VARIANCE))
         return tuple(float(as_margin(np.array([one], np.float32))[0]) for one in margins)
 
-    def _scale(self, label: F32) -> F32:
-        """Return the labels, or what of them has the mean and variance of ``start_of``."""
+    def value_of(self, label: Number) -> Number:
+        """Return the label, or what of it has the mean and variance of ``start_of``."""
         return label
 
 
 def _ln(value: float) -> float:
     return float(Decimal(value).ln())  # the logarithm of the platform's libm may differ
-
-
-def _deviation_gradients(centre: Number, log_scale: Number, label: Number) -> tuple[Term, ...]:
-    away = clamped(centre - label, -_MOST, _MOST)
-    z = clamped(away * exp(-clamped(log_scale, -40, 40)), -1e9, 1e9)
-    square = z * z
-    return away, 1, 0.5 - 0.5 * square, 0.5 + 0.5 * square
-
-
-def _deviation_loss(centre: Number, scale: Number, value: Number) -> Number:
-    z = clamped((centre - value) * reciprocal(scale), -1e9, 1e9)
-    return (0.5 * z) * z + log(scale) + _HALF_LOG_2_PI
 
 
 @dataclass(frozen=True)
@@ -149,16 +137,17 @@ class NormalDistribution(Distribution):
 
     def of_row(self, *margins_and_label: Number) -> tuple[Term, ...]:
         first, second, label = margins_and_label
-        return _deviation_gradients(first, second, label)
+        away = clamped(first - self.value_of(label), -_MOST, _MOST)
+        z = clamped(away * exp(-clamped(second, -40, 40)), -1e9, 1e9)
+        square = z * z
+        return away, 1, 0.5 - 0.5 * square, 0.5 + 0.5 * square
 
     def parameters_of(self, first: Number, second: Number) -> tuple[Term, Term]:
         return first, exp(clamped(second, -40, 40))
 
-    def mean_of(self, first: Number, second: Number) -> Term:
-        return first
-
-    def loss_of(self, first: Number, second: Number, label: Number) -> Term:
-        return _deviation_loss(first, second, label)
+    def loss_of(self, first: Number, second: Number, label: Number) -> Number:
+        z = clamped((first - label) * reciprocal(second), -1e9, 1e9)
+        return (0.5 * z) * z + log(second) + _HALF_LOG_2_PI
 
     def quantile_of(self, first: F64, second: F64, level: float) -> F64:
         return first + normal_quantile(level) * second
@@ -178,44 +167,33 @@ class NormalDistribution(Distribution):
 
 
 @dataclass(frozen=True)
-class LogNormalDistribution(Distribution):
+class LogNormalDistribution(NormalDistribution):
     """The logarithm of the label has a normal distribution; gradients are those of its normal."""
 
     name = "dist:lognormal"
     parameter_names = ("mu", "sigma")
 
-    def of_row(self, *margins_and_label: Number) -> tuple[Term, ...]:
-        first, second, label = margins_and_label
-        return _deviation_gradients(first, second, log(label))
-
-    def parameters_of(self, first: Number, second: Number) -> tuple[Term, Term]:
-        return first, exp(clamped(second, -40, 40))
+    def value_of(self, label: Number) -> Number:
+        return log(label)
 
     def mean_of(self, first: Number, second: Number) -> Term:
         return exp(first + (0.5 * second) * second)
 
-    def loss_of(self, first: Number, second: Number, label: Number) -> Term:
+    def loss_of(self, first: Number, second: Number, label: Number) -> Number:
         value = log(label)
-        return _deviation_loss(first, second, value) + value
+        return super().loss_of(first, second, value) + value
 
     def quantile_of(self, first: F64, second: F64, level: float) -> F64:
         most = np.finfo(np.float32).max  # quantiles become float32
         exponent = np.minimum(first + normal_quantile(level) * second, np.log(float(most)))
         return np.minimum(np.exp(exponent), float(most))
 
-    def start_of(self, mean: float, variance: float) -> tuple[float, float]:
-        return mean, _ln(variance) / 2
 
-    def _scale(self, label: F32) -> F32:
-        return portable_log(label)
+class _MeanAndShape(Distribution):
+    """Margins are the logarithms of the mean and of a shape."""
 
-
-def _log_mean(margin: Number) -> Number:
-    return exp(clamped(margin, -60, 60))
-
-
-def _log_shape(margin: Number) -> Number:
-    return exp(clamped(margin, -10, 15))
+    def parameters_of(self, first: Number, second: Number) -> tuple[Number, Number]:
+        return exp(clamped(first, -60, 60)), exp(clamped(second, -10, 15))
 
 
 def _gamma_divergence(label: Number, mean: Number) -> tuple[Number, Number]:
@@ -225,7 +203,7 @@ def _gamma_divergence(label: Number, mean: Number) -> tuple[Number, Number]:
 
 
 @dataclass(frozen=True)
-class GammaDistribution(Distribution):
+class GammaDistribution(_MeanAndShape):
     """Margins: the logarithms of mean and shape a; the variance is ``mean^2 / a``.
 
     With ``r = label / mean``, ``d = r - 1 - ln r``, ``A = a (ln a - digamma(a))`` and ``I = a (a
@@ -239,17 +217,9 @@ class GammaDistribution(Distribution):
     def of_row(self, *margins_and_label: Number) -> tuple[Term, ...]:
         first, second, label = margins_and_label
         mean, shape = self.parameters_of(first, second)
-        assert isinstance(mean, Number)
-        assert isinstance(shape, Number)
         r, d = _gamma_divergence(label, mean)
         g = at_most(shape * d, _MOST) - digamma_rest(shape)
         return 1 - r, 0.5 + 0.5 * r, g, 0.5 * g + trigamma_rest(shape)
-
-    def parameters_of(self, first: Number, second: Number) -> tuple[Term, Term]:
-        return _log_mean(first), _log_shape(second)
-
-    def mean_of(self, first: Number, second: Number) -> Term:
-        return first
 
     def loss_of(self, first: Number, second: Number, label: Number) -> Term:
         _, d = _gamma_divergence(label, first)
@@ -263,7 +233,7 @@ class GammaDistribution(Distribution):
 
 
 @dataclass(frozen=True)
-class NegativeBinomialDistribution(Distribution):
+class NegativeBinomialDistribution(_MeanAndShape):
     """Margins: the logarithms of mean m and size k; the variance is ``m + m^2 / k``.
 
     With ``u = (label - m) / (k + m)``: gradients ``k (m - label) / (k + m)`` and ``k (u - ln(1 +
@@ -279,8 +249,6 @@ class NegativeBinomialDistribution(Distribution):
     def of_row(self, *margins_and_label: Number) -> tuple[Term, ...]:
         first, second, label = margins_and_label
         mean, size = self.parameters_of(first, second)
-        assert isinstance(mean, Number)
-        assert isinstance(size, Number)
         count = at_most(label, _MOST)
         part = reciprocal(size + mean)
         share, both = size * part, size + count
@@ -292,12 +260,6 @@ class NegativeBinomialDistribution(Distribution):
         information = trigamma_rest(size) * (of_mean * of_mean)
         h = at_least((0.5 * share) * (mean + count), 1e-16)
         return share * (mean - count), h, g, at_least(0.5 * information + (0.5 * g) * g, 1e-16)
-
-    def parameters_of(self, first: Number, second: Number) -> tuple[Term, Term]:
-        return _log_mean(first), _log_shape(second)
-
-    def mean_of(self, first: Number, second: Number) -> Term:
-        return first
 
     def loss_of(self, first: Number, second: Number, label: Number) -> Term:
         count = at_most(label, _MOST)

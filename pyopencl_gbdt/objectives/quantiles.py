@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -35,11 +36,27 @@ def _numbers_of(given: float | tuple[float, ...] | str) -> F32:
     return np.atleast_1d(np.array(json.loads(given) if isinstance(given, str) else given, "f4"))
 
 
-def _kept_numbers(name: str, numbers: F32, usual: float) -> dict[str, float | str]:
-    """Return a parameter as ``Objective.parameters`` holds it; several numbers become JSON."""
-    if numbers.size == 1:
-        return {} if numbers[0] == np.float32(usual) else {name: float(numbers[0])}
-    return {name: "[" + ",".join(f"{number:.9g}" for number in numbers) + "]"}
+@dataclass(frozen=True)
+class _Alphas(Objective):
+    """A loss whose only field is one number, or several, each of which is an output."""
+
+    @property
+    def alphas(self) -> F32:
+        """The number of each output, float32."""
+        return _numbers_of(getattr(self, fields(self)[0].name))
+
+    @property
+    def n_outputs(self) -> int:
+        return int(self.alphas.size)
+
+    @property
+    def parameters(self) -> dict[str, float | str]:
+        """What is kept in models: several numbers as JSON."""
+        first, *others = self.alphas.tolist()
+        if not others and first == type(self)().alphas[0]:
+            return {}
+        several = "[" + ",".join(f"{one:.9g}" for one in self.alphas) + "]"
+        return {fields(self)[0].name: several if others else first}
 
 
 @dataclass(frozen=True)
@@ -71,7 +88,7 @@ class AbsoluteError(QuantileLeaves):
 
 
 @dataclass(frozen=True)
-class QuantileError(QuantileLeaves):
+class QuantileError(_Alphas, QuantileLeaves):
     """Gradient ``-alpha`` below the label, else ``1 - alpha``, Hessian 1; starts at the quantile.
 
     XGBoost 3.2, ``src/objective/quantile_obj.cu``; Koenker and Bassett 1978, "Regression
@@ -86,19 +103,6 @@ class QuantileError(QuantileLeaves):
     name = "reg:quantileerror"
     metric = "quantile"
     quantile_alpha: float | tuple[float, ...] | str = 0.5
-
-    @property
-    def alphas(self) -> F32:
-        """The quantile of each output, float32."""
-        return _numbers_of(self.quantile_alpha)
-
-    @property
-    def n_outputs(self) -> int:
-        return int(self.alphas.size)
-
-    @property
-    def parameters(self) -> dict[str, float | str]:
-        return _kept_numbers("quantile_alpha", self.alphas, 0.5)
 
     def derivatives(self, margin: Number, label: Number) -> tuple[Term, Term]:
         alpha = of_output(margin, self.alphas)
@@ -128,7 +132,7 @@ class QuantileError(QuantileLeaves):
 
 
 @dataclass(frozen=True)
-class ExpectileError(Objective):
+class ExpectileError(_Alphas):
     """Gradient ``w d``, Hessian ``w``; d is ``margin - label``, w is alpha below the label.
 
     At and above the label, w is ``1 - alpha``. The base score is a Newton step from the mean label.
@@ -145,19 +149,6 @@ class ExpectileError(Objective):
     name = "reg:expectileerror"
     metric = "expectile"
     expectile_alpha: float | tuple[float, ...] | str = 0.5
-
-    @property
-    def alphas(self) -> F32:
-        """The expectile of each output, float32."""
-        return _numbers_of(self.expectile_alpha)
-
-    @property
-    def n_outputs(self) -> int:
-        return int(self.alphas.size)
-
-    @property
-    def parameters(self) -> dict[str, float | str]:
-        return _kept_numbers("expectile_alpha", self.alphas, 0.5)
 
     def having(self, **parameters: Any) -> Objective:
         several = _numbers_of(parameters.get("expectile_alpha", 0.5)).size > 1

@@ -22,13 +22,7 @@ from pyopencl_gbdt.numerics.expressions import (
     size_of,
     where,
 )
-from pyopencl_gbdt.objectives.base import (
-    F32,
-    F64,
-    LogLink,
-    MeanStart,
-    Objective,
-)
+from pyopencl_gbdt.objectives.base import F32, F64, LogLink, MeanStart, Objective
 
 #: Residuals are clamped to so many slopes; the gradient equals the slope long before.
 _FAR_SLOPES = 1e9
@@ -157,22 +151,17 @@ class Mape(Objective):
         w = _share(label)
         return where(margin > label, w, where(margin < label, -w, 0)), 1
 
-    def leaf_shares(self, label: F32, weight: F32 | None) -> F64 | None:
+    def leaf_shares(self, label: F32, weight: F32 | None) -> F64:
         share: F64 = evaluate(_share, label).astype(np.float64)
         return share if weight is None else share * weight
 
     def starting_score(self, label: F32, weight: F32 | None) -> float:
         """Return the smallest label whose cumulative weight exceeds half of the total."""
         order = np.argsort(label, kind="stable")
-        share = evaluate(_share, label).astype(np.float64)
-        if weight is not None:
-            share *= weight
+        share = self.leaf_shares(label, weight)
         total = np.cumsum(share[order])  # in a fixed order: the same bits everywhere
         at = int(np.searchsorted(total, 0.5 * total[-1], side="right"))
         return float(label[order[min(at, label.size - 1)]])
-
-
-_f = np.float32
 
 
 _TINY = 2.0**-126

@@ -69,6 +69,7 @@ class Cox(LogLink):
     metric = "cox-nloglik"
     given = True
     takes_pages = False
+    mean_start = False  # the base score is the hazard after one Newton step from hazard 1
 
     def gradient(self, margin: F32, label: F32) -> tuple[F32, F32]:
         """Twin of ``templates/cox.cl.mako``."""
@@ -94,11 +95,6 @@ class Cox(LogLink):
         """Return the gradients of a round, shape (1, n_rows)."""
         g, h = self.gradient(margins[0], data.label)
         return g[None], h[None]
-
-    @property
-    def starts_at_mean(self) -> bool:
-        """Return False: the base score is the hazard after one Newton step from hazard 1."""
-        return False
 
 
 def in_time(label: F32) -> tuple[U32, U32]:
@@ -186,6 +182,7 @@ class Aft(LogLink):
     name = "survival:aft"
     metric = "aft-nloglik"
     given = True
+    mean_start = False
     aft_loss_distribution: str = "normal"
     aft_loss_distribution_scale: float = 1.0
 
@@ -233,10 +230,6 @@ class Aft(LogLink):
     def probability_of(self, margin: Number) -> Term:
         """Return the margin itself: metrics take ln time, as in XGBoost."""
         return margin
-
-    @property
-    def starts_at_mean(self) -> bool:
-        return False
 
     def starting_score(self, label: F32, weight: F32 | None) -> float:
         """Return 0.5 for all data, as XGBoost does."""
