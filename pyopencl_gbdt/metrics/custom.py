@@ -15,10 +15,6 @@ from pyopencl_gbdt.objectives.custom import name_of
 
 if TYPE_CHECKING:
     from pyopencl_gbdt.data.dataset import Dataset
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from pyopencl_gbdt.data.dataset import Dataset
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import numpy as np
 
 from pyopencl_gbdt.numerics.portable_math import (
     F,
+    horner,
     portable_exp,
     portable_log,
     portable_log1p,
@@ -25,7 +26,7 @@ def minus_log1p(t: F) -> F:
     t = np.asarray(t, _f)
     s = t * reciprocal(_f(2.0) + t)
     z = s * s
-    q = _horner(
+    q = horner(
         z, 0.0588235296, 0.0666666701, 0.0769230798, 0.0909090936, 0.111111112, 0.142857149,
         0.200000003, 0.333333343,
     )  # fmt: skip
@@ -63,7 +64,7 @@ _DECAY = (
 def mills_right(x: F) -> F:
     """Return the normal (1 - Phi(x)) / phi(x) for x >= 0, relative error below 4e-7."""
     t = (x - _f(3.75)) * reciprocal(x + _f(3.75))
-    ratio: F = _horner(t, -1.35691371e-4, *_MILLS) * reciprocal(x + _f(1.5))
+    ratio: F = horner(t, -1.35691371e-4, *_MILLS) * reciprocal(x + _f(1.5))
     return ratio
 
 
@@ -81,7 +82,7 @@ def mills_rest(x: F, r: F) -> F:
     near = _f(1.0) - np.maximum(x, _f(-11.0)) * r
     once = reciprocal(np.maximum(x, _f(12.0)))
     z = once * once
-    far = _horner(z, 945.0, -105.0, 15.0, -3.0, 1.0) * z
+    far = horner(z, 945.0, -105.0, 15.0, -3.0, 1.0) * z
     rest: F = np.where(x < _f(12.0), near, far)
     return rest
 
@@ -89,7 +90,7 @@ def mills_rest(x: F, r: F) -> F:
 def bernoulli(x: F) -> F:
     """Return x / (e^x - 1) for x >= 0, relative error below 1e-6; 0 above 60."""
     c = np.minimum(x, _f(60.0))
-    series = _horner(c * c, 3.30687835e-5, -1.38888892e-3, 0.0833333358, 1.0)
+    series = horner(c * c, 3.30687835e-5, -1.38888892e-3, 0.0833333358, 1.0)
     small = series - _f(0.5) * c
     large = c * reciprocal(portable_exp(np.maximum(c, _f(0.5))) - _f(1.0))
     quotient: F = np.where(c < _f(0.5), small, np.where(x > _f(60.0), _f(0.0), large))
@@ -99,7 +100,7 @@ def bernoulli(x: F) -> F:
 def bernoulli_rest(x: F, q: F) -> F:
     """Return q + x - 1, where q is ``bernoulli`` of x, relative error below 1e-6."""
     c = np.minimum(x, _f(0.5))
-    series = _horner(c * c, 3.30687835e-5, -1.38888892e-3, 0.0833333358)
+    series = horner(c * c, 3.30687835e-5, -1.38888892e-3, 0.0833333358)
     small = (series * c + _f(0.5)) * c
     rest: F = np.where(x < _f(0.5), small, q + (x - _f(1.0)))
     return rest
@@ -107,7 +108,7 @@ def bernoulli_rest(x: F, q: F) -> F:
 
 def mean_decay(x: F) -> F:
     """Return (1 - e^-x) / x for x in 0 .. 1, relative error below 2e-7."""
-    return _horner(x, *_DECAY)
+    return horner(x, *_DECAY)
 
 
 def decay(x: F) -> F:
@@ -123,13 +124,6 @@ def minus_log_decay(x: F) -> F:
     far = -portable_log1p(-portable_exp(-np.maximum(x, _f(1.0))))
     loss: F = np.where(x < _f(1.0), -portable_log(near), far)
     return loss
-
-
-def _horner(x: F, *coefficients: float) -> F:
-    s = np.full_like(x, _f(coefficients[0]))
-    for coefficient in coefficients[1:]:
-        s = s * x + _f(coefficient)
-    return s
 
 
 def digamma_rest(x: F) -> F:
@@ -180,4 +174,4 @@ def _raised(x: F) -> tuple[F, F]:
 
 
 def _series(r: F, coefficients: tuple[float, ...]) -> F:
-    return _horner(r * r, *coefficients) * r
+    return horner(r * r, *coefficients) * r

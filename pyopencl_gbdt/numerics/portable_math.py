@@ -151,22 +151,22 @@ def as_margin(x: F) -> F:
     return not_tiny(_clamped(x), 2.0**-101)
 
 
+def horner(x: F, *coefficients: float) -> F:
+    """Return the value of a polynomial; the coefficient of the highest power is the first."""
+    s = np.full_like(x, _f(coefficients[0]))
+    for coefficient in coefficients[1:]:
+        s = s * x + _f(coefficient)
+    return s
+
+
 def portable_exp(x: F) -> F:
     """Return e^x for x clamped to -80..80, within 2 ulp."""
     c = np.minimum(np.maximum(np.asarray(x, _f), _f(-80.0)), _f(80.0))
     n = (c * _f(1.44269502) + _f(12582912.0)) - _f(12582912.0)
     r = (c - n * _f(0.693359375)) - n * _f(-2.12194442e-4)
-    s = np.full_like(r, _f(1.98412701e-4))
-    for coefficient in (
-        1.38888892e-3,
-        8.33333377e-3,
-        4.16666679e-2,
-        1.66666672e-1,
-        0.5,
-        1.0,
-        1.0,
-    ):
-        s = s * r + _f(coefficient)
+    s = horner(
+        r, 1.98412701e-4, 1.38888892e-3, 8.33333377e-3, 4.16666679e-2, 1.66666672e-1, 0.5, 1.0, 1.0
+    )
     scaled: F = s * np.ldexp(_f(1.0), n.astype(np.int32)).astype(_f)
     return scaled
 
@@ -185,21 +185,6 @@ def to_quanta(x: F, s: int) -> I:
     # float64 holds the shifted mantissa exactly; from 2^53 on the result is an integer anyway.
     size = np.rint(np.ldexp(mantissa, np.clip(exponent - 150 + int(s), -26, 38))).astype(np.int64)
     return np.where(exponent == 0, 0, np.where(bits >> 31, -size, size))
-
-
-def weigh(q: I, w: F) -> I:
-    """Return round(q * w) for w >= 0, ties upward, in exact integer arithmetic."""
-    bits = np.asarray(w, _f).view(np.uint32)
-    exponent = ((bits >> 23) & 0xFF).astype(np.int64)
-    mantissa = ((bits & 0x7FFFFF) | 0x800000).astype(np.int64)
-    shift = 150 - exponent
-    up = np.maximum(-shift, 0)
-    down = np.clip(shift, 1, 38)
-    p = np.where(shift > 100, 0, q >> np.clip(shift - 38, 0, 62))
-    high, low = p >> down, p & ((np.int64(1) << down) - 1)
-    small = high * mantissa + ((low * mantissa + (np.int64(1) << (down - 1))) >> down)
-    result: I = np.where(shift <= 0, (q * mantissa) << up, small)
-    return np.where(exponent == 0, 0, result)
 
 
 def ordered(x: F) -> npt.NDArray[np.uint32]:
@@ -231,10 +216,7 @@ def portable_log(x: F) -> F:
     f = ((shifted & np.uint32(0x007FFFFF)) + _ROOT_HALF).view(_f) - _f(1.0)
     s = f * reciprocal(_f(2.0) + f)
     z = s * s
-    r = np.full_like(z, _f(0.222222224))
-    for coefficient in (0.285714298, 0.400000006, 0.666666687):
-        r = r * z + _f(coefficient)
-    r = r * z
+    r = horner(z, 0.222222224, 0.285714298, 0.400000006, 0.666666687) * z
     square = (_f(0.5) * f) * f
     small = s * (square + r) + k * _f(-2.12194442e-4)
     result: F = k * _f(0.693359375) + (f - (square - small))

@@ -40,12 +40,6 @@ def random_bits(key: U32, i: npt.ArrayLike) -> U32:
     return mix(mix(np.asarray(i, np.uint32) + key) ^ (key * _u(0x27D4EB2F)))
 
 
-def unit_numbers(bits: U32) -> npt.NDArray[np.float32]:
-    """Convert random bits to float32 numbers x with 0 <= x < 1."""
-    numbers: npt.NDArray[np.float32] = (bits >> _u(8)).astype(np.float32) * np.float32(2.0**-24)
-    return numbers
-
-
 #: Number of the random stream of orders.
 ORDERS = 0x5EED
 #: Number of the random stream of the first sketch of gradients; the others follow.
@@ -132,9 +126,3 @@ class PrefixModels:
         if in_time:
             return cls.of([np.arange(n_rows, dtype=np.uint32)])
         return cls.of([drawn_order(n_rows, seed, number) for number in range(n_orders)])
-
-    @property
-    def learns(self) -> npt.NDArray[np.bool_]:
-        """Whether an entry's model learns from it; shape (n_entries,)."""
-        place = np.arange(self.rows.size) - np.repeat(self.table[:, 0], self.table[:, 2])
-        return np.asarray(place < np.repeat(self.table[:, 1], self.table[:, 2]))

@@ -7,6 +7,7 @@ import pytest
 
 from pyopencl_gbdt.numerics import portable_math as pm
 from tests.compare import assert_same_bits
+from tests.reference.gradients import weigh
 from tests.test_dtypes import FIELDS
 
 #: Kernels of CPUs as the compiler optimises them: what users get, and where it could change bits.
@@ -130,7 +131,7 @@ def test_integers_have_the_twins_bits(device, rng):
         weighed=weighed, two_floats=df, keys=keys, missing=missing,
     )  # fmt: skip
     assert_same_bits(quanta.get(), by_power(pm.to_quanta, x, k), "to_quanta")
-    assert_same_bits(weighed.get(), pm.weigh(q, weight), "weigh")
+    assert_same_bits(weighed.get(), weigh(q, weight), "weigh")
     assert_same_bits(df.get(), np.stack(pm.df_from_i64(q), axis=1), "df_from_i64")
     assert_same_bits(keys.get(), pm.ordered(x), "ordered")
     assert_same_bits(missing.get(), np.isnan(x).astype(np.uint32), "is_missing")
@@ -193,9 +194,9 @@ def test_quanta_are_rounded_to_even(rng):
 def test_weights_are_exact_in_integers(rng):
     q = rng.integers(-(2**40), 2**40, 3000)
     whole = rng.integers(0, 2**20, 3000)
-    assert_same_bits(pm.weigh(q, whole.astype(np.float32)), q * whole)
+    assert_same_bits(weigh(q, whole.astype(np.float32)), q * whole)
     weight = np.abs(floats(rng, 3000, -14, 20))
-    for number, w, result in zip(q.tolist(), weight, pm.weigh(q, weight).tolist(), strict=True):
+    for number, w, result in zip(q.tolist(), weight, weigh(q, weight).tolist(), strict=True):
         assert result == (number * Fraction(float(w)) + Fraction(1, 2)).__floor__()
 
 

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from pyopencl_gbdt.numerics.random_numbers import mix, random_bits, stream, unit_numbers
+from pyopencl_gbdt.numerics.random_numbers import mix, random_bits, stream
+from tests.reference.feature_mask import unit_numbers
 
 #: Wellons' lowbias32 of 0, 1, 2, 0xFFFFFFFF, 0xDEADBEEF, by Python's integers.
 MIXED = {

@@ -5,6 +5,7 @@ import pytest
 
 from pyopencl_gbdt.numerics import random_numbers as row_orders
 from pyopencl_gbdt.numerics.random_numbers import FIRST_PREFIX, PrefixModels, drawn_order
+from tests.reference.ordered_leaves import learns_from
 
 
 @pytest.mark.parametrize("n", [1, FIRST_PREFIX, FIRST_PREFIX + 1, 100, 1000])
@@ -17,7 +18,7 @@ def test_models(n, n_orders):
     assert len(models.table) == row_orders.n_models(n, n_orders)
     assert (n_learnt[-1], n_known[-1]) == (n, n)
     assert models.rows[-n:].tolist() == list(range(n))
-    assert models.learns.sum() == n_learnt.sum()
+    assert learns_from(models).sum() == n_learnt.sum()
     each = (len(models.table) - 1) // n_orders
     for number in range(n_orders):
         order = drawn_order(n, 5, number)
@@ -31,7 +32,7 @@ def test_models(n, n_orders):
             continue
         unseen = np.ones(n, np.bool_)
         unseen[order[:FIRST_PREFIX]] = False
-        assert (~models.learns[entries] == unseen).all()
+        assert (~learns_from(models)[entries] == unseen).all()
         from_model = np.searchsorted(begin, entries, side="right") - 1
         place = np.argsort(order)
         learnt = n_learnt[from_model]  # the largest model: it has learnt from half of the way

@@ -8,11 +8,17 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.numerics.portable_math import portable_log, reciprocal
-from pyopencl_gbdt.numerics.random_numbers import random_bits, stream, unit_numbers
+from pyopencl_gbdt.numerics.random_numbers import random_bits, stream
 from pyopencl_gbdt.parameters.parameters import Parameters
 
 F32 = npt.NDArray[np.float32]
 Mask = npt.NDArray[np.bool_]
+
+
+def unit_numbers(bits: npt.NDArray[np.uint32]) -> F32:
+    """Convert random bits to float32 numbers x with 0 <= x < 1."""
+    numbers: F32 = (bits >> np.uint32(8)).astype(np.float32) * np.float32(2.0**-24)
+    return numbers
 
 
 def chosen(

@@ -7,11 +7,26 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.numerics.portable_math import finite, to_quanta, weigh
+from pyopencl_gbdt.numerics.portable_math import finite, to_quanta
 from tests.reference.row_counts import on_grid
 
 F32 = npt.NDArray[np.float32]
 I64 = npt.NDArray[np.int64]
+
+
+def weigh(q: I64, w: F32) -> I64:
+    """Return round(q * w) for w >= 0, ties upward, in exact integer arithmetic."""
+    bits = np.asarray(w, np.float32).view(np.uint32)
+    exponent = ((bits >> 23) & 0xFF).astype(np.int64)
+    mantissa = ((bits & 0x7FFFFF) | 0x800000).astype(np.int64)
+    shift = 150 - exponent
+    up = np.maximum(-shift, 0)
+    down = np.clip(shift, 1, 38)
+    p = np.where(shift > 100, 0, q >> np.clip(shift - 38, 0, 62))
+    high, low = p >> down, p & ((np.int64(1) << down) - 1)
+    small = high * mantissa + ((low * mantissa + (np.int64(1) << (down - 1))) >> down)
+    result: I64 = np.where(shift <= 0, (q * mantissa) << up, small)
+    return np.where(exponent == 0, 0, result)
 
 
 @dataclass(frozen=True)

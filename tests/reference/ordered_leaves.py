@@ -53,6 +53,12 @@ def moved_bounds(leaf: Any, scale: Scale, rule: Rule) -> tuple[np.float32, np.fl
     return lower, upper
 
 
+def learns_from(models: PrefixModels) -> npt.NDArray[np.bool_]:
+    """Return whether an entry's model learns from it; shape (n_entries,)."""
+    place = np.arange(models.rows.size) - np.repeat(models.table[:, 0], models.table[:, 2])
+    return np.asarray(place < np.repeat(models.table[:, 1], models.table[:, 2]))
+
+
 @dataclass
 class OrderedLeaves:
     """The models of prefixes, as trees are added to them.
@@ -80,7 +86,7 @@ class OrderedLeaves:
     def __post_init__(self) -> None:
         p, n = self.params, self.data.n_rows
         self.models = PrefixModels.drawn(n, p.permutation_count, p.random_state, in_time=p.has_time)
-        rows, learns = self.models.rows, self.models.learns
+        rows, learns = self.models.rows, learns_from(self.models)
         self.margins = self.start[:, rows]
         given = self.data.weight
         nothing = np.zeros((rows.size, 1), np.float32)

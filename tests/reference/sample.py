@@ -16,8 +16,9 @@ from pyopencl_gbdt.numerics.portable_math import (
     reciprocal,
     scale_by,
 )
-from pyopencl_gbdt.numerics.random_numbers import mix, random_bits, stream, unit_numbers
+from pyopencl_gbdt.numerics.random_numbers import mix, random_bits, stream
 from pyopencl_gbdt.parameters.parameters import Parameters
+from tests.reference.feature_mask import unit_numbers
 
 F32 = npt.NDArray[np.float32]
 I64 = npt.NDArray[np.int64]

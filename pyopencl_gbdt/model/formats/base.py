@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 from abc import ABC, abstractmethod
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 from pyopencl_gbdt.errors import ModelFormatError
 from pyopencl_gbdt.model.ensemble import Ensemble
+from pyopencl_gbdt.model.formats.used_rounds import too_many_columns
 from pyopencl_gbdt.model.formats.xgboost_links import LINKS
 from pyopencl_gbdt.model.leaf_kinds import NUMBERS, LeafKind
 
@@ -26,6 +28,17 @@ def more_than_trees(model: Ensemble) -> str:
         return "calibrated probabilities"
     distribution = LINKS[model.objective].n_outputs if model.objective in LINKS else 0
     return "outputs that are parameters of one distribution" if distribution else ""
+
+
+def class_names(model: Ensemble, n_classes: int) -> list[Any]:
+    """Return the names of classes, all strings or integers: 0, 1, 2, ... if none are stored."""
+    try:
+        names = json.loads(model.attributes.get(CLASSES, "null"))
+    except ValueError:
+        names = None
+    known = type(names) is list and len(names) == n_classes
+    kinds = {type(name) for name in names} if known else set()
+    return names if kinds in ({str}, {int}) else list(range(n_classes))
 
 
 def _steps(model: Ensemble) -> str:
@@ -110,7 +123,9 @@ class OneOutputTrees(ABC):
             own = self._held(model)
         except ModelFormatError:
             return f"leaves that are {model.leaves.name}"
-        return self._lacks(own)
+        if model.statistics is not None:
+            return "statistics of categories"
+        return self._lacks(own) or too_many_columns(model)
 
     def write(self, model: Ensemble) -> bytes:
         """Return what ``Format.write`` does."""
@@ -119,9 +134,9 @@ class OneOutputTrees(ABC):
     def _held(self, model: Ensemble) -> Ensemble:
         return model if model.leaves in self.holds else model.with_numbers()
 
-    @abstractmethod
     def _lacks(self, model: Ensemble) -> str:
         """Return what the format lacks for a model; it can hold the kind of the model's leaves."""
+        return ""
 
     @abstractmethod
     def _write(self, model: Ensemble) -> bytes:

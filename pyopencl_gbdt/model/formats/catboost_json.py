@@ -18,15 +18,10 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.model.ensemble import Ensemble, each
-from pyopencl_gbdt.model.formats.base import CLASSES, OneOutputTrees, first_key
+from pyopencl_gbdt.model.formats.base import OneOutputTrees, class_names, first_key
 from pyopencl_gbdt.model.formats.catboost_reader import LOSSES, read_catboost
 from pyopencl_gbdt.model.formats.loose_nodes import last_below
-from pyopencl_gbdt.model.formats.used_rounds import (
-    link_of,
-    of_used_rounds,
-    splits_by_sets,
-    too_many_columns,
-)
+from pyopencl_gbdt.model.formats.used_rounds import link_of, of_used_rounds, splits_by_sets
 from pyopencl_gbdt.model.tables import Table, table_of
 
 F32 = npt.NDArray[np.float32]
@@ -46,15 +41,13 @@ class CatBoostJson(OneOutputTrees):
         return first_key(head) in ("features_info", "ctr_data", "model_info")
 
     def _lacks(self, model: Ensemble) -> str:
-        if model.statistics is not None:
-            return "statistics of categories"
         if link_of(model) not in _BY_LINK:
             return f"a loss that predicts as {model.objective} does"
         if splits_by_sets(model):
             return "sets of levels"
         if any(table_of(tree) is None for tree in model.trees):
             return "trees that are not symmetric"
-        return too_many_columns(model)
+        return ""
 
     def read(self, data: bytes, source: str) -> Ensemble:
         return read_catboost(data, source)
@@ -170,13 +163,8 @@ def _info(model: Ensemble) -> dict[str, Any]:
     info: dict[str, Any] = {"params": {"loss_function": {"type": loss, "params": parameters}}}
     n_classes = 2 if loss == "Logloss" else n_outputs
     if loss in ("Logloss", "MultiClass"):
-        try:
-            names = json.loads(model.attributes.get(CLASSES, "null"))
-        except ValueError:
-            names = None
-        if type(names) is not list or len(names) != n_classes:
-            names = list(range(n_classes))
-        text = all(isinstance(one, str) for one in names)
+        names = class_names(model, n_classes)
+        text = isinstance(names[0], str)
         info["class_params"] = {
             "class_label_type": "String" if text else "Integer",
             "class_names": names,

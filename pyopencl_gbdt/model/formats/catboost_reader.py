@@ -13,11 +13,8 @@ from pyopencl_gbdt.errors import ModelFormatError
 from pyopencl_gbdt.model.ensemble import Ensemble
 from pyopencl_gbdt.model.formats.base import CLASSES
 from pyopencl_gbdt.model.formats.json_cursor import Cursor
-from pyopencl_gbdt.model.formats.loose_nodes import first_above, tree_of
-from pyopencl_gbdt.model.formats.used_rounds import (
-    base_of,
-    link_of,
-)
+from pyopencl_gbdt.model.formats.loose_nodes import first_above, one_leaf, tree_of
+from pyopencl_gbdt.model.formats.used_rounds import base_of, link_of
 from pyopencl_gbdt.model.formats.xgboost_reader import parse
 from pyopencl_gbdt.model.tables import DEEPEST_TABLE
 from pyopencl_gbdt.model.tree import NO_NODE, Tree
@@ -85,7 +82,7 @@ def _model(document: Cursor, most_trees: int) -> Ensemble:
         for output, tree in _trees(listed.entry(index), columns, missing_left, scale, n_outputs):
             of_output[output].append(tree)
     n_rounds = max(map(len, of_output))
-    zero = _constant_tree()
+    zero = one_leaf(np.zeros(1), np.zeros(1))
     rounds = [trees[r] if r < len(trees) else zero for r in range(n_rounds) for trees in of_output]
     objective, parameters, attributes = _loss(document, n_outputs)
     margins = tuple(bias.astype(np.float32).astype(float).tolist())
@@ -226,12 +223,6 @@ def _tree_of_table(
         gain=np.zeros(n_inner + values.size),
         sum_hessian=np.concatenate(covers[::-1]),
     )
-
-
-def _constant_tree() -> Tree:
-    zero = np.zeros(1)
-    return tree_of([NO_NODE], [NO_NODE], {}, "", feature=zero, threshold=zero, default_left=zero,
-                   value=zero, weight=zero, gain=zero, sum_hessian=zero)  # fmt: skip
 
 
 def _loss(document: Cursor, n_outputs: int) -> tuple[str, dict[str, float | str], dict[str, str]]:

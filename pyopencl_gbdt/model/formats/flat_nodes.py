@@ -10,7 +10,6 @@ import numpy.typing as npt
 from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.model.ensemble import Ensemble
 from pyopencl_gbdt.model.formats.base import OneOutputTrees
-from pyopencl_gbdt.model.formats.used_rounds import too_many_columns
 from pyopencl_gbdt.model.tree import CATEGORY_SPLIT
 
 I64 = npt.NDArray[np.int64]
@@ -31,9 +30,6 @@ class WrittenProgram(OneOutputTrees):
 
     def sniff(self, head: bytes) -> bool:
         return head.startswith(self.start.encode())
-
-    def _lacks(self, model: Ensemble) -> str:
-        return too_many_columns(model) if model.statistics is None else "statistics of categories"
 
     def read(self, data: bytes, source: str) -> Ensemble:
         raise NotImplementedError

@@ -116,15 +116,6 @@ class Cursor:
                     self.entry(index).fail(f"an integer {low}..{high}")
         return list(numbers)
 
-    def flags(self, length: int, why: str) -> list[bool]:
-        """Return this array of 0 and 1, or of booleans (XGBoost 1.x), as a list; else raise."""
-        flags: list[bool] = []
-        for index, flag in enumerate(self.array(length, why)):
-            if type(flag) not in (int, bool) or flag not in (0, 1):
-                self.entry(index).fail("0 or 1")
-            flags.append(bool(flag))
-        return flags
-
     def floats(self, length: int, why: str) -> npt.NDArray[np.float32]:
         """Return this array of numbers as float32; raise if it is not one.
 

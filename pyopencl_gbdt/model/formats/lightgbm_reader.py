@@ -24,7 +24,7 @@ from pyopencl_gbdt.data.names import UNSAFE
 from pyopencl_gbdt.errors import ModelFormatError
 from pyopencl_gbdt.model.ensemble import Ensemble
 from pyopencl_gbdt.model.formats.lightgbm_parts import AGAIN, CategoryColumns, TextBlock, TextTail
-from pyopencl_gbdt.model.formats.loose_nodes import first_above, tree_of
+from pyopencl_gbdt.model.formats.loose_nodes import first_above, one_leaf, tree_of
 from pyopencl_gbdt.model.formats.used_rounds import base_of, link_of
 from pyopencl_gbdt.model.linear_leaves import LinearTerms, joined_terms, no_terms
 from pyopencl_gbdt.model.sets import unpacked
@@ -193,11 +193,7 @@ def _tree(block: TextBlock, n_features: int, columns: CategoryColumns, share: in
         value = np.where(terms.sizes > 0, value, constant)
         linear = joined_terms([no_terms(n_inner), terms])
     if not n_inner:
-        one = np.zeros(1)
-        weight = _weights(block, "leaf", n_leaves)
-        return tree_of([NO_NODE], [NO_NODE], {}, block.place, feature=one, threshold=one,
-                       default_left=one, value=value, weight=value, gain=one,
-                       sum_hessian=weight, linear=linear)  # fmt: skip
+        return one_leaf(value, _weights(block, "leaf", n_leaves), block.place, linear)
     children = [_children(block, key, n_inner) for key in ("left_child", "right_child")]
     feature = block.whole("split_feature", n_inner, 0, n_features - 1)
     kind = block.whole("decision_type", n_inner, 0, 15)

@@ -26,7 +26,6 @@ from pyopencl_gbdt.model.formats.loose_nodes import last_below
 from pyopencl_gbdt.model.formats.used_rounds import (
     link_of,
     of_used_rounds,
-    too_many_columns,
 )
 from pyopencl_gbdt.model.leaf_kinds import LINEAR, NUMBERS, VECTORS
 from pyopencl_gbdt.model.linear_leaves import LinearTerms
@@ -69,8 +68,6 @@ class LightGBMText(OneOutputTrees):
         return replace(held, trees=trees)
 
     def _lacks(self, model: Ensemble) -> str:
-        if model.statistics is not None:
-            return "statistics of categories"
         link = link_of(model)
         if link not in _BY_LINK:
             return f"a loss that predicts as {model.objective} does"
@@ -80,7 +77,7 @@ class LightGBMText(OneOutputTrees):
             return "thresholds of categorical columns"
         if any(_has_unbounded_set(model, tree) for tree in model.trees):
             return "sets of levels, with missing values among them, of a column of unknown levels"
-        return too_many_columns(model)
+        return ""
 
     def read(self, data: bytes, source: str) -> Ensemble:
         return read_lightgbm(data, source)

@@ -126,6 +126,19 @@ def tree_of(
     return Tree.trusted(**arrays, linear=own if own is not None and own.features.size else None)
 
 
+def one_leaf(
+    value: npt.NDArray[np.generic],
+    cover: npt.NDArray[np.generic],
+    place: str = "",
+    linear: LinearTerms | None = None,
+) -> Tree:
+    """Return a tree of one leaf; arrays of shape (1,)."""
+    zero = np.zeros(1)
+    return tree_of([NO_NODE], [NO_NODE], {}, place, linear, feature=zero, threshold=zero,
+                   default_left=zero, value=value, weight=value, gain=zero,
+                   sum_hessian=cover)  # fmt: skip
+
+
 def _breadth_first(
     left: Sequence[int], right: Sequence[int], place: str
 ) -> tuple[list[int], list[int]]:

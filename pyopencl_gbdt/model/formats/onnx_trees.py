@@ -19,11 +19,10 @@ import numpy.typing as npt
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.messages import pip_install
 from pyopencl_gbdt.model.ensemble import Ensemble, each
-from pyopencl_gbdt.model.formats.base import CLASSES, OneOutputTrees
+from pyopencl_gbdt.model.formats.base import OneOutputTrees, class_names
 from pyopencl_gbdt.model.formats.used_rounds import (
     link_of,
     of_used_rounds,
-    too_many_columns,
 )
 from pyopencl_gbdt.model.tree import CATEGORY_SPLIT, NO_NODE, Tree
 
@@ -51,13 +50,11 @@ class Onnx(OneOutputTrees):
         return head[:1] == b"\x08" and (head[1:2] == b"\x0a") == (self.opset == 5)
 
     def _lacks(self, model: Ensemble) -> str:
-        if model.statistics is not None:
-            return "statistics of categories"
         largest = max((_largest_set(model, tree) for tree in model.trees), default=0)
         most = MOST_LEVELS[self.opset]
         if largest > most:
             return f"sets of more than {most} levels, of {largest}"
-        return too_many_columns(model)
+        return ""
 
     def read(self, data: bytes, source: str) -> Ensemble:
         raise NotImplementedError
@@ -168,8 +165,8 @@ def _graph(model: Ensemble, opset: int) -> tuple[list[Any], dict[str, Any]]:
         nodes = [make("Softmax", ["margins"], ["probabilities"], axis=1)]
     source = "probabilities" if two else "margins"
     nodes.append(make("ArgMax", [source], ["place"], axis=1, keepdims=0))
-    names = _class_names(model, n_classes)
-    if names is None:
+    names = class_names(model, n_classes)
+    if names == list(range(n_classes)):
         nodes.append(make("Identity", ["place"], ["label"]))
     else:
         text = isinstance(names[0], str)
@@ -183,18 +180,6 @@ def _graph(model: Ensemble, opset: int) -> tuple[list[Any], dict[str, Any]]:
         ]  # fmt: skip
     found = {**classes, "probabilities": (TensorProto.FLOAT, [None, n_classes])}
     return [*margins, *nodes], found
-
-
-def _class_names(model: Ensemble, n_classes: int) -> list[Any] | None:
-    """Return the names of classes that a classifier has stored; None if they are 0, 1, 2, ..."""
-    try:
-        names = json.loads(model.attributes.get(CLASSES, "null"))
-    except ValueError:
-        return None
-    if type(names) is not list or len(names) != n_classes:
-        return None
-    kinds = {type(name) for name in names}
-    return names if kinds in ({str}, {int}) and names != list(range(n_classes)) else None
 
 
 class _Node(NamedTuple):

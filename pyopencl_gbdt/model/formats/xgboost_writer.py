@@ -16,6 +16,7 @@ from pyopencl_gbdt.data.names import UNSAFE
 from pyopencl_gbdt.errors import ModelFormatError
 from pyopencl_gbdt.model.ensemble import Ensemble, each
 from pyopencl_gbdt.model.formats.base import more_than_trees
+from pyopencl_gbdt.model.formats.loose_nodes import one_leaf
 from pyopencl_gbdt.model.formats.xgboost_categories import write_categories
 from pyopencl_gbdt.model.formats.xgboost_links import (
     LINKS,
@@ -90,7 +91,7 @@ def xgboost_document(ensemble: Ensemble) -> dict[str, Any]:
     _check(ensemble)
     if ensemble.tree_weights is not None:  # XGBoost has no weights of trees with vectors
         ensemble = ensemble.with_numbers()
-    trees = ensemble.trees or [_empty_tree()] * ensemble.round_trees
+    trees = ensemble.trees or [one_leaf(np.zeros(1), np.zeros(1))] * ensemble.round_trees
     n_parallel, step = ensemble.n_parallel, ensemble.round_trees
     classes = ensemble.objective in MULTICLASS
     n_features = str(ensemble.n_features)
@@ -255,23 +256,6 @@ def _tree(tree: Tree, index: int, n_features: str) -> dict[str, Any]:
             "size_leaf_vector": str(tree.n_outputs),
         },
     }
-
-
-def _empty_tree() -> Tree:
-    no_node, zero = np.array([NO_NODE], np.int32), np.zeros(1, np.float32)
-    return Tree(
-        left=no_node,
-        right=no_node,
-        parent=no_node,
-        feature=np.zeros(1, np.int32),
-        threshold=zero,
-        default_left=np.zeros(1, np.bool_),
-        split_kind=np.zeros(1, np.uint8),
-        value=zero[:, None],
-        weight=zero[:, None],
-        gain=zero,
-        sum_hessian=zero,
-    )
 
 
 def _render(value: object) -> str:
