@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -13,11 +12,8 @@ from pyopencl_gbdt.data.arrays.narrow import check_missing
 from pyopencl_gbdt.data.batches.passes import (
     CheckedBatches,
     KeptBatches,
-    LevelUnion,
+    Look,
     Reader,
-    is_text_column,
-    sums_of,
-    values_of,
 )
 from pyopencl_gbdt.data.batches.rows import RowBatch
 from pyopencl_gbdt.data.batches.sources import (
@@ -27,24 +23,19 @@ from pyopencl_gbdt.data.batches.sources import (
     no_rows,
     source_of,
 )
-from pyopencl_gbdt.data.blurred import Blurred
 from pyopencl_gbdt.data.categories.chosen import AUTO, categorical_argument
 from pyopencl_gbdt.data.dataset_columns import DatasetColumns
 from pyopencl_gbdt.data.features import Features
 from pyopencl_gbdt.data.files.reading import FIRST, reading_of
 from pyopencl_gbdt.data.groups import check_ids, expand_weight, group_offsets
-from pyopencl_gbdt.data.names import check_columns
 from pyopencl_gbdt.data.remarks import Remarks
 from pyopencl_gbdt.data.targets import check_base_margin, check_target, check_vector
-from pyopencl_gbdt.data.threads import n_missing
 from pyopencl_gbdt.errors import DataError, ParameterError
-from pyopencl_gbdt.messages import plural
 
 F32 = npt.NDArray[np.float32]
 #: Parts of a batch that have a number for each row.
 _SIDES = ("label", "weight", "base_margin", "qid", "group", "label_lower_bound",
           "label_upper_bound")  # fmt: skip
-MOST_ROWS = 2**31 - 1
 
 
 class PerRowArrays:
@@ -105,9 +96,6 @@ def _checked(batch: RowBatch, n_rows: int) -> dict[str, Any]:
     weight = batch.weight
     if weight is not None and offsets is not None:
         weight = expand_weight(weight, offsets, n_rows)
-    bounds: dict[str, Callable[..., F32]] = {
-        "label_lower_bound": check_vector, "label_upper_bound": check_vector,
-    }  # fmt: skip
     found: dict[str, Any] = {
         "label": None if batch.label is None else check_target(batch.label, n_rows),
         "weight": None if weight is None else check_vector(weight, n_rows, "weight"),
@@ -115,9 +103,9 @@ def _checked(batch: RowBatch, n_rows: int) -> dict[str, Any]:
         "qid": check_ids(batch.qid, n_rows),
         "group": None if batch.group is None or offsets is None else np.diff(offsets),
     }
-    for name, check in bounds.items():
+    for name in ("label_lower_bound", "label_upper_bound"):
         given = getattr(batch, name)
-        found[name] = None if given is None else check(given, n_rows, name, infinity=True)
+        found[name] = None if given is None else check_vector(given, n_rows, name, infinity=True)
     return found
 
 
@@ -150,93 +138,19 @@ def first_pass(
     DataError
         If there is no batch, or one cannot be used or differs from the first.
     """
-    look = _Look(Reader(missing, categorical, names))
+    look, sides = Look(Reader(missing, categorical, names)), PerRowArrays()
     kept = KeptBatches() if is_parsed(source) else None
     for batch in source():
-        features = look.add(len(look.rows), batch)
+        features = look.add(batch)
+        sides.add(batch, look.rows[-1], len(look.rows) - 1)
         if kept is not None:
             kept.add(batch, features)
         del batch, features  # before the next one is read
     if not look.rows:
         raise no_rows(source)
-    if kept is not None and kept.is_whole:
-        source = kept
-    shape = sum(look.rows), look.width
-    levels = {feature: (own.levels, own.counts) for feature, own in look.unions.items()
-              if own.levels is not None}  # fmt: skip
-    n_missing = look.n_missing + sum(
-        (look.width - width) * rows for width, rows in zip(look.widths, look.rows, strict=True)
-    )
-    known = not levels and set(look.widths) == {look.width}
-    sums = look.sums if known else None
-    rows = CheckedBatches(
-        source, look.reader, shape, look.rows, look.numbers, sums, levels, n_missing
-    )
-    rows.first_batch, rows.is_ragged = look.first, look.is_ragged
-    rows.label_column = look.label_column
-    rows.text_columns = frozenset(feature for feature in levels if look.unions[feature].is_text)
+    rows = CheckedBatches(kept if kept is not None and kept.is_whole else source, look)
     remarks = Remarks(blurred=look.blurred)
-    return Features(rows, look.names, rows.categories, remarks=remarks), look.sides.whole()
-
-
-class _Look:
-    def __init__(self, reader: Reader) -> None:
-        self.reader = reader
-        self.rows: list[int] = []
-        self.widths: list[int] = []
-        self.sums: list[int] = []
-        self.numbers: list[tuple[int, int]] = []
-        self.n_missing, self.width = 0, 0
-        self.names: list[str] | None = None
-        self.unions: dict[int, LevelUnion] = {}
-        self.sides, self.first, self._n_rows = PerRowArrays(), "", 0
-        self.label_column = ""
-        self.blurred = Blurred()
-        self.is_ragged = True
-
-    def add(self, number: int, batch: RowBatch) -> Features:
-        """Check a batch, and take in what is to be known of all; return its columns."""
-        features = self.reader.features(batch)
-        n_rows, width = (int(size) for size in features.values.shape)
-        if number == 0:
-            self.first, self.names = batch.where, features.names
-            self.label_column = batch.label_column
-            self.unions = {feature: LevelUnion() for feature in features.categories}
-            # the columns of the first batch are those of all
-            self.reader = replace(self.reader, categorical=sorted(self.unions) or None)
-        elif width != self.width and not batch.ragged:
-            raise DataError(
-                f"{batch.where} has {plural(width, 'column')}: expected {self.width}, as in "
-                f"{self.first}; give the same columns in the same order"
-            )
-        self.is_ragged = self.is_ragged and batch.ragged
-        check_columns(features.names, self.names, batch.where, self.first)
-        for feature, own in self.unions.items():
-            if feature in features.categories:
-                own.add(features, feature, is_text=is_text_column(batch, feature),
-                        where=batch.where)  # fmt: skip
-        if features.categories.keys() != self.unions.keys():
-            raise DataError(
-                f"{batch.where} has categories in columns {sorted(features.categories)}: expected "
-                f"{sorted(self.unions)}, as in {self.first}; convert the columns"
-            )
-        self.blurred.merge(features.remarks.blurred if batch.blurred is None else batch.blurred)
-        values = values_of(features, width)
-        self.rows.append(n_rows)
-        self.widths.append(width)
-        self.width = max(self.width, width)
-        of_all, of_numbers = sums_of(values, width, self.unions)
-        self.sums.append(of_all)
-        self.numbers.append((width, of_numbers))
-        self.n_missing += n_missing(values)
-        self._n_rows += n_rows
-        if self._n_rows > MOST_ROWS:
-            raise DataError(
-                f"batches have more than {MOST_ROWS} rows: expected {MOST_ROWS} at most, as "
-                "kernels number rows by 31 bits; train on a sample"
-            )
-        self.sides.add(batch, n_rows, number)
-        return features
+    return Features(rows, look.names, rows.categories, remarks=remarks), sides.whole()
 
 
 def read_batches(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from copy import copy
 from dataclasses import replace
+from operator import mul
 from typing import Any
 
 import numpy as np
@@ -15,17 +16,21 @@ from pyopencl_gbdt.data.arrays.sparse import SparseMatrix
 from pyopencl_gbdt.data.arrays.tables import ColumnTable
 from pyopencl_gbdt.data.batches.rows import F32, I64, BatchedRows, RowBatch
 from pyopencl_gbdt.data.batches.sources import BatchSource
+from pyopencl_gbdt.data.blurred import Blurred
 from pyopencl_gbdt.data.budget import available_memory, check_free
 from pyopencl_gbdt.data.categories.columns import Column, as_objects
 from pyopencl_gbdt.data.categories.levels import Categories, Levels, level_counts, recode
 from pyopencl_gbdt.data.features import Features, check_features, level_codes, recoded
-from pyopencl_gbdt.data.threads import checksum
+from pyopencl_gbdt.data.names import check_columns
+from pyopencl_gbdt.data.threads import checksum, n_missing
 from pyopencl_gbdt.device.foreign import DeviceMatrix
 from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.messages import Source as Words
+from pyopencl_gbdt.messages import plural
 
 _SAME = "expected the same batches in every pass, as data are read several times"
+MOST_ROWS = 2**31 - 1
 _MOVE = "begin the iterator anew in every pass, and do not shuffle in it"
 
 
@@ -100,42 +105,31 @@ def sums_of(values: F32, width: int, categorical: Collection[int]) -> tuple[int,
 
 
 class CheckedBatches(BatchedRows):
-    """Batches that the first pass has checked.
+    """Batches that the first pass has looked at.
 
     Parameters
     ----------
     source : callable
         Reads all batches from the start.
-    reader : Reader
-    shape : (int, int)
-        Rows and features.
-    rows : sequence of int
-        Rows of each batch.
-    numbers : sequence of (int, int)
-        The width of each batch, and a checksum of its columns without levels.
-    sums : sequence of int, or None
-        A checksum of each batch's values; None: the next pass takes it.
-    levels : mapping of int to (Levels, int64 array)
-        The levels of each categorical column, and the rows of each, as ``level_counts``.
-    n_missing : int
+    look : Look
     """
 
-    def __init__(
-        self,
-        source: BatchSource,
-        reader: Reader,
-        shape: tuple[int, int],
-        rows: Sequence[int],
-        numbers: Sequence[tuple[int, int]],
-        sums: Sequence[int] | None,
-        levels: dict[int, tuple[Levels, I64]],
-        n_missing: int,
-    ) -> None:
-        self.shape, self.most_rows, self.n_missing = shape, max(rows), n_missing
-        self._source, self._reader = source, reader
-        self._rows, self._sums = list(rows), None if sums is None else list(sums)
-        self._numbers, self._counted, self._own_levels = list(numbers), levels, True
-        self.first_batch, self.is_ragged, self.text_columns = "", False, frozenset()
+    def __init__(self, source: BatchSource, look: Look) -> None:
+        self._source, self._reader = source, look.reader
+        self._rows, self._numbers, self._own_levels = look.rows, look.numbers, True
+        self._counted = {
+            feature: (own.levels, own.counts)
+            for feature, own in look.unions.items()
+            if own.levels is not None
+        }
+        self.shape, self.most_rows = (look.n_rows, look.width), max(look.rows)
+        absent = [look.width - width for width, _ in look.numbers]
+        self.n_missing = look.n_missing + sum(map(mul, absent, look.rows))
+        # the next pass takes a checksum of each batch's values where they are not known yet
+        self._sums = None if self._counted or any(absent) else look.sums
+        self.first_batch, self.label_column = look.first, look.label_column
+        self.is_ragged = look.is_ragged
+        self.text_columns = frozenset(one for one in self._counted if look.unions[one].is_text)
 
     @property
     def categories(self) -> dict[int, Levels]:
@@ -272,6 +266,64 @@ def is_text_column(batch: RowBatch, feature: int) -> bool:
         return False
     column = batch.X.columns[feature]
     return isinstance(column, Column) and column.is_text
+
+
+class Look:
+    """What is to be known of all batches."""
+
+    def __init__(self, reader: Reader) -> None:
+        self.reader = reader
+        self.rows: list[int] = []
+        self.sums: list[int] = []
+        self.numbers: list[tuple[int, int]] = []
+        self.n_rows, self.n_missing, self.width = 0, 0, 0
+        self.names: list[str] | None = None
+        self.unions: dict[int, LevelUnion] = {}
+        self.first, self.label_column = "", ""
+        self.blurred = Blurred()
+        self.is_ragged = True
+
+    def add(self, batch: RowBatch) -> Features:
+        """Check a batch, and take in what is to be known of all; return its columns."""
+        features = self.reader.features(batch)
+        n_rows, width = (int(size) for size in features.values.shape)
+        if not self.rows:
+            self.first, self.names = batch.where, features.names
+            self.label_column = batch.label_column
+            self.unions = {feature: LevelUnion() for feature in features.categories}
+            # the columns of the first batch are those of all
+            self.reader = replace(self.reader, categorical=sorted(self.unions) or None)
+        elif width != self.width and not batch.ragged:
+            raise DataError(
+                f"{batch.where} has {plural(width, 'column')}: expected {self.width}, as in "
+                f"{self.first}; give the same columns in the same order"
+            )
+        self.is_ragged = self.is_ragged and batch.ragged
+        check_columns(features.names, self.names, batch.where, self.first)
+        for feature, own in self.unions.items():
+            if feature in features.categories:
+                own.add(features, feature, is_text=is_text_column(batch, feature),
+                        where=batch.where)  # fmt: skip
+        if features.categories.keys() != self.unions.keys():
+            raise DataError(
+                f"{batch.where} has categories in columns {sorted(features.categories)}: expected "
+                f"{sorted(self.unions)}, as in {self.first}; convert the columns"
+            )
+        self.blurred.merge(features.remarks.blurred if batch.blurred is None else batch.blurred)
+        values = values_of(features, width)
+        self.rows.append(n_rows)
+        self.width = max(self.width, width)
+        of_all, of_numbers = sums_of(values, width, self.unions)
+        self.sums.append(of_all)
+        self.numbers.append((width, of_numbers))
+        self.n_missing += n_missing(values)
+        self.n_rows += n_rows
+        if self.n_rows > MOST_ROWS:
+            raise DataError(
+                f"batches have more than {MOST_ROWS} rows: expected {MOST_ROWS} at most, as "
+                "kernels number rows by 31 bits; train on a sample"
+            )
+        return features
 
 
 #: Text is kept while its values take at most this share of the memory that is free.

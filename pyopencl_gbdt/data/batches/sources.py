@@ -11,6 +11,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields
+from functools import partial
+from itertools import count
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -123,11 +125,11 @@ def _source_of(given: Any, reading: Reading) -> BatchSource:
                 "give labels and queries in the batches, or of all rows"
             )
     if callable(getattr(given, "next", None)) and callable(getattr(given, "reset", None)):
-        return _DataIterSource(given)
+        return partial(_of_data_iter, given)
     if isinstance(given, np.ndarray):
-        return _ArraySource(given, reading.batch_rows)
+        return partial(_of_array, given, reading.batch_rows)
     if callable(given):
-        return _IteratorSource(given)
+        return partial(_of_iterator, given)
     if hasattr(given, "columns"):
         raise DataTypeError(
             f"batches is a table of type {type(given).__name__}: {_EXPECTED}; give a list of tables"
@@ -139,7 +141,7 @@ def _source_of(given: Any, reading: Reading) -> BatchSource:
             f"batches is a {type(given).__name__}, which can be read once: {_EXPECTED}, as data "
             "are read several times; give the function that makes it"
         )
-    return _IteratorSource(given.__iter__)
+    return partial(_of_iterator, given.__iter__)
 
 
 def has_batches(given: Any) -> bool:
@@ -163,83 +165,60 @@ class _FileSource:
         return read_files(self.files, self.reading, self.state)
 
 
-@dataclass(frozen=True)
-class _ArraySource:
-    array: np.ndarray[Any, Any]
-    batch_rows: int
-
-    def __call__(self) -> Iterator[RowBatch]:
-        if self.array.ndim != 2:
-            raise DataError(
-                f"batches is an array of shape {self.array.shape}: expected two dimensions (rows, "
-                "features); give an array with a row per example"
-            )
-        rows = self.batch_rows or max(1, BATCH_BYTES // max(1, 4 * self.array.shape[1]))
-        for first in range(0, len(self.array), rows):
-            yield RowBatch(self.array[first : first + rows], where=f"X[{first}:{first + rows}]")
+def _of_array(array: np.ndarray[Any, Any], batch_rows: int) -> Iterator[RowBatch]:
+    if array.ndim != 2:
+        raise DataError(
+            f"batches is an array of shape {array.shape}: expected two dimensions (rows, "
+            "features); give an array with a row per example"
+        )
+    rows = batch_rows or max(1, BATCH_BYTES // max(1, 4 * array.shape[1]))
+    for first in range(0, len(array), rows):
+        yield RowBatch(array[first : first + rows], where=f"X[{first}:{first + rows}]")
 
 
-@dataclass(frozen=True)
-class _IteratorSource:
-    begin: Callable[[], Any]
-
-    def __call__(self) -> Iterator[RowBatch]:
-        made = self.begin()
-        if not hasattr(made, "__iter__"):
-            raise DataTypeError(
-                f"batches() returned a {type(made).__name__}: expected an iterator of batches; "
-                "write it as a generator function"
-            )
-        for number, given in enumerate(made):
-            yield batch_of(given, f"batch {number}")
+def _of_iterator(begin: Callable[[], Any]) -> Iterator[RowBatch]:
+    made = begin()
+    if not hasattr(made, "__iter__"):
+        raise DataTypeError(
+            f"batches() returned a {type(made).__name__}: expected an iterator of batches; "
+            "write it as a generator function"
+        )
+    for number, given in enumerate(made):
+        yield batch_of(given, f"batch {number}")
 
 
-@dataclass(frozen=True)
-class _DataIterSource:
+def _of_data_iter(given: Any) -> Iterator[RowBatch]:
     """XGBoost's interface: ``next`` calls ``input_data``, and returns whether there was a batch."""
+    taken: list[dict[str, Any]] = []
 
-    given: Any
-
-    def __call__(self) -> Iterator[RowBatch]:
-        self.given.reset()
-        number = 0
-        while True:
-            taken: list[Mapping[str, Any]] = []
-            more = self.given.next(_Taker(taken))
-            if not isinstance(more, (bool, int, np.integer, np.bool_)):
-                raise DataTypeError(
-                    f"next(input_data) of batches returned {show(more)}: expected True or 1 after "
-                    "a batch and False or 0 at the end; return one of them"
-                )
-            if not more:
-                return
-            if len(taken) != 1:
-                raise DataError(
-                    f"next(input_data) of batches returned {more!r} and called input_data "
-                    f"{len(taken)} times: expected one call for each batch; return False at the end"
-                )
-            where = f"batch {number}"
-            yield batch_of(_own_names(taken[0]), where)
-            number += 1
-
-
-class _Taker:
-    """``input_data`` of XGBoost's ``DataIter``."""
-
-    def __init__(self, taken: list[Mapping[str, Any]]) -> None:
-        self._taken = taken
-
-    def __call__(self, *positional: Any, **parts: Any) -> None:
+    def input_data(*positional: Any, **parts: Any) -> None:
         if positional:
             raise DataTypeError(
                 f"next(input_data) of batches gave input_data {plural(len(positional), 'argument')}"
                 " by position: expected names, as XGBoost does; write input_data(data=X, label=y)"
             )
-        self._taken.append(parts)
+        taken.append(parts)
 
-
-def _own_names(parts: Mapping[str, Any]) -> Mapping[str, Any]:
-    return {"X" if name == "data" else name: part for name, part in parts.items()}
+    given.reset()
+    for number in count():
+        taken.clear()
+        more = given.next(input_data)
+        if not isinstance(more, (bool, int, np.integer, np.bool_)):
+            raise DataTypeError(
+                f"next(input_data) of batches returned {show(more)}: expected True or 1 after "
+                "a batch and False or 0 at the end; return one of them"
+            )
+        if not more:
+            return
+        if len(taken) != 1:
+            raise DataError(
+                f"next(input_data) of batches returned {more!r} and called input_data "
+                f"{len(taken)} times: expected one call for each batch; return False at the end"
+            )
+        yield batch_of(
+            {"X" if name == "data" else name: part for name, part in taken.pop().items()},
+            f"batch {number}",
+        )
 
 
 def batch_of(given: Any, where: str) -> RowBatch:
