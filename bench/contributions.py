@@ -29,11 +29,11 @@ from bench.host import describe_host, parser_of
 from pyopencl_gbdt import Dataset, Model, train
 from pyopencl_gbdt.device import Device, open_device
 from pyopencl_gbdt.device.timing import Stopwatch, middle, repeated
-from pyopencl_gbdt.prediction.contributions.columns import told_places
 from pyopencl_gbdt.prediction.contributions.device_walk import plan_sums
 from pyopencl_gbdt.prediction.contributions.kinds import Kind
 from pyopencl_gbdt.prediction.contributions.path_factors import path_factors
 from pyopencl_gbdt.prediction.contributions.quantum import Starts
+from pyopencl_gbdt.prediction.contributions.sums import told_places
 
 FORMAT = 1
 

@@ -50,8 +50,7 @@ from pyopencl_gbdt.metrics.ranking import (
     ranked_of,
     ranking_metric,
 )
-from pyopencl_gbdt.metrics.row_loss import RowLoss
-from pyopencl_gbdt.metrics.row_losses import row_loss
+from pyopencl_gbdt.metrics.row_losses import RowLoss, row_loss
 from pyopencl_gbdt.parameters.row import answer_to, meant
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from pyopencl_gbdt.metrics.formulas import log64
-from pyopencl_gbdt.metrics.row_loss import F32, LossOfRow, RowLoss
+from pyopencl_gbdt.metrics.row_losses import F32, LossOfRow, RowLoss
 from pyopencl_gbdt.numerics.expressions import (
     Number,
     Term,

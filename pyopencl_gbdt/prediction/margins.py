@@ -12,7 +12,7 @@ import numpy.typing as npt
 from pyopencl_gbdt.data.arrays.sparse import SparseMatrix
 from pyopencl_gbdt.data.batches.rows import BatchedRows
 from pyopencl_gbdt.data.features import Values
-from pyopencl_gbdt.device import Device, DeviceArray, open_device
+from pyopencl_gbdt.device import Device, DeviceArray, build_variant_program, open_device
 from pyopencl_gbdt.device.drivers.fallback import with_fallbacks
 from pyopencl_gbdt.device.foreign import DeviceMatrix
 from pyopencl_gbdt.device.program import rows_a_launch
@@ -25,7 +25,6 @@ from pyopencl_gbdt.numerics.tree_weights import margins_of
 from pyopencl_gbdt.pages.sources import ALIGNED_ROWS
 from pyopencl_gbdt.prediction import predict
 from pyopencl_gbdt.prediction.kept import numbers_of
-from pyopencl_gbdt.prediction.links import apply_link
 from pyopencl_gbdt.prediction.packing import PackedTrees, packed
 from pyopencl_gbdt.prediction.predict_sparse import check_no_sets, searched_bytes, walked_pieces
 from pyopencl_gbdt.prediction.weighted_trees import weighted_sums
@@ -39,6 +38,13 @@ _PIECE_BYTES = 256 * 1024 * 1024
 #: bytes (MEM_BASE_ADDR_ALIGN); else it copies, 28 MB in 17 ms. NumPy does not align arrays so.
 _ALIGNED = 128
 _WORTH_ALIGNING = 4 * 1024 * 1024
+#: Fewer margins are converted on the host: NumPy takes as long as a launch and a build's look-up.
+#: PoCL, 2 cores: 30 ns a margin on the host.
+FEW_MARGINS = 16_384
+#: Of more classes, a share could be a subnormal number, which some devices flush.
+MOST_CLASSES = 1024
+#: Margins of all classes are on the device together; of more bytes, the host converts them.
+MOST_BYTES = 256 * 1024 * 1024
 
 
 def predict_margins(
@@ -299,3 +305,27 @@ def _pieces(values: F32 | DeviceArray, most: int, borrows: bool) -> Iterator[sli
         yield from [slice(0, head)] if head else []
     for first in range(head, n_rows, most):
         yield slice(first, first + most)
+
+
+def on_device(link: str, n_rows: int, n_outputs: int) -> bool:
+    """Tell whether a device is to convert margins."""
+    if n_rows * n_outputs < FEW_MARGINS:
+        return False
+    few = n_outputs <= MOST_CLASSES and 4 * n_rows * n_outputs <= MOST_BYTES
+    return bool(link) and (few or link != "softmax")
+
+
+def apply_link(device: Device, link: str, margins: DeviceArray) -> None:
+    """Convert margins in place; the host does not wait.
+
+    Parameters
+    ----------
+    device : Device
+    link : str
+        ``Objective.device_link``.
+    margins : DeviceArray of float32, shape (n_rows,), or (n_classes, n_rows) for ``softmax``
+    """
+    classes = {"n_classes": margins.shape[0]} if link == "softmax" else {}
+    n = margins.shape[1] if classes else margins.size
+    _, program = build_variant_program(device, "links", "auto")
+    program.launch(link, device.caps.row_groups(n), n=n, margins=margins, **classes)

@@ -196,7 +196,7 @@ class Model(Inspected, Distributed):
         NoDeviceError
             If no device is what ``device`` names.
         """
-        from pyopencl_gbdt.prediction.links import on_device
+        from pyopencl_gbdt.prediction.margins import on_device
         from pyopencl_gbdt.prediction.walk_rows import walk, walk_to_leaves
 
         check_switches(output_margin=output_margin, pred_leaf=pred_leaf)

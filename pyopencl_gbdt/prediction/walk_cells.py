@@ -19,7 +19,7 @@ from pyopencl_gbdt.numerics.portable_math import is_missing, ordered
 from pyopencl_gbdt.pages.sources import ALIGNED_ROWS
 from pyopencl_gbdt.prediction.host_walk import set_goes_right
 from pyopencl_gbdt.prediction.kept import numbers_of
-from pyopencl_gbdt.prediction.links import apply_link
+from pyopencl_gbdt.prediction.margins import apply_link
 from pyopencl_gbdt.prediction.packing import PackedTrees, packed
 from pyopencl_gbdt.prediction.predict import walk_bytes
 

@@ -12,9 +12,9 @@ from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.model.ensemble import each
 from pyopencl_gbdt.numerics.quadrature import points_for
 from pyopencl_gbdt.prediction.contributions import explain_rows, path_factors
-from pyopencl_gbdt.prediction.contributions.columns import pairs_to_columns, to_columns
 from pyopencl_gbdt.prediction.contributions.explain_rows import Games
 from pyopencl_gbdt.prediction.contributions.quantum import divided, to_floats
+from pyopencl_gbdt.prediction.contributions.sums import pairs_to_columns, to_columns
 from tests import explained
 from tests.compare import assert_same_bits
 from tests.conftest import TEST_DEVICE

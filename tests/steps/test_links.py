@@ -5,7 +5,7 @@ import pytest
 
 from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.objectives import get_objective
-from pyopencl_gbdt.prediction import links
+from pyopencl_gbdt.prediction import margins as links
 from tests.compare import assert_same_bits
 from tests.conftest import TEST_DEVICE
 
