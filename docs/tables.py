@@ -157,11 +157,12 @@ def foreign_names() -> str:
 
 def metric_kinds() -> str:
     """Return which kinds of label each metric fits."""
-    from pyopencl_gbdt.metrics.label_kinds import FITS, KINDS
+    from pyopencl_gbdt.metrics import METRICS
+    from pyopencl_gbdt.metrics.label_kinds import KINDS
 
     names: dict[tuple[str, ...], list[str]] = {}
-    for name, kinds in FITS.items():
-        names.setdefault(kinds, []).append(f"`{name}`")
+    for name, entry in METRICS.items():
+        names.setdefault(entry.fits, []).append(f"`{name}`")
     return table(
         ["metric", "labels that it fits"],
         (

@@ -4,18 +4,18 @@ Predictions have the same bits on every device, so metrics have too.
 """
 
 from __future__ import annotations
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 
 import difflib
 from collections.abc import Callable, Iterable
 from functools import partial
-from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.errors import ParameterError
-from pyopencl_gbdt.lazy_dataclasses import dataclass
+from pyopencl_gbdt.metrics import label_kinds as kind
 from pyopencl_gbdt.metrics.bounds_losses import ACCURACY, nloglik
 from pyopencl_gbdt.metrics.curves import ams, auc, aucpr
 from pyopencl_gbdt.metrics.custom import DatasetMetric
@@ -50,7 +50,7 @@ from pyopencl_gbdt.metrics.ranking import (
     ranked_of,
     ranking_metric,
 )
-from pyopencl_gbdt.metrics.row_losses import RowLoss, row_loss
+from pyopencl_gbdt.metrics.row_losses import ROW_LOSSES, RowLoss
 from pyopencl_gbdt.parameters.row import answer_to, meant
 
 if TYPE_CHECKING:
@@ -69,6 +69,8 @@ class Entry:
     ----------
     function : callable
         A function of label, prediction, weight, and possibly a number.
+    fits : tuple of str
+        The kinds of label that it fits, of ``label_kinds.KINDS``; of numbers the widest kind.
     parameter : str
         The attribute of ``Parameters`` that gives this number if the name has no ``@``; for
         ``objective``, the distribution.
@@ -83,6 +85,7 @@ class Entry:
     """
 
     function: Callable[..., float]
+    fits: tuple[str, ...]
     parameter: str = ""
     default: float | None = 0.0
     after_at: tuple[float, float] | None = None
@@ -99,30 +102,42 @@ _TWEEDIE = (1.0, 2.0)
 
 #: Every metric, by XGBoost's name.
 METRICS: dict[str, Entry] = {
-    "rmse": Entry(rmse),
-    "rmsle": Entry(rmsle),
-    "mae": Entry(mae),
-    "mape": Entry(mape),
-    "mphe": Entry(mphe, "huber_slope", 1.0),
-    "quantile": Entry(quantile, "quantile_alpha", 0.5),
-    "expectile": Entry(expectile, "expectile_alpha", 0.5),
-    "logloss": Entry(logloss),
-    "error": Entry(error, default=0.5, after_at=(-np.inf, np.inf)),
-    "merror": Entry(merror),
-    "mlogloss": Entry(mlogloss),
-    "auc": Entry(auc),
-    "aucpr": Entry(aucpr),
-    "ams": Entry(ams, default=None, after_at=(0.0, np.inf), has_kernels=False),
-    "poisson-nloglik": Entry(poisson_nloglik),
-    "gamma-nloglik": Entry(gamma_nloglik),
-    "gamma-deviance": Entry(gamma_deviance),
-    "tweedie-nloglik": Entry(tweedie_nloglik, default=None, after_at=_TWEEDIE),
-    **{name: Entry(function) for name, function in RANKING.items()},
-    "cox-nloglik": Entry(cox_nloglik),
-    "aft-nloglik": Entry(aft_nloglik, of_dataset=True),
-    "interval-regression-accuracy": Entry(interval_regression_accuracy, of_dataset=True),
-    "nll": Entry(nll, "objective"),
-    "crps": Entry(crps, "objective"),
+    "rmse": Entry(rmse, (kind.NUMBERS,)),
+    "rmsle": Entry(rmsle, (kind.ABOVE,)),
+    "mae": Entry(mae, (kind.NUMBERS,)),
+    "mape": Entry(mape, (kind.NUMBERS,)),
+    "mphe": Entry(mphe, (kind.NUMBERS,), "huber_slope", 1.0),
+    "quantile": Entry(quantile, (kind.NUMBERS, kind.QUANTILES), "quantile_alpha", 0.5),
+    "expectile": Entry(expectile, (kind.NUMBERS, kind.QUANTILES), "expectile_alpha", 0.5),
+    "logloss": Entry(logloss, (kind.SHARES,)),
+    "error": Entry(error, (kind.SHARES,), default=0.5, after_at=(-np.inf, np.inf)),
+    "merror": Entry(merror, (kind.CLASSES,)),
+    "mlogloss": Entry(mlogloss, (kind.CLASSES,)),
+    "auc": Entry(auc, (kind.SHARES, kind.RELEVANT, kind.CLASSES)),
+    "aucpr": Entry(aucpr, (kind.SHARES, kind.RELEVANT, kind.CLASSES)),
+    "ams": Entry(ams, (kind.SHARES,), default=None, after_at=(0.0, np.inf), has_kernels=False),
+    "poisson-nloglik": Entry(poisson_nloglik, (kind.AMOUNTS,)),
+    "gamma-nloglik": Entry(gamma_nloglik, (kind.AMOUNTS,)),
+    "gamma-deviance": Entry(gamma_deviance, (kind.AMOUNTS,)),
+    "tweedie-nloglik": Entry(tweedie_nloglik, (kind.AMOUNTS,), default=None, after_at=_TWEEDIE),
+    "ndcg": Entry(ndcg, (kind.GRADES,)),
+    "map": Entry(average_precision, (kind.RELEVANT,)),
+    "pre": Entry(precision, (kind.RELEVANT,)),
+    "cox-nloglik": Entry(cox_nloglik, (kind.EVENTS,)),
+    "aft-nloglik": Entry(aft_nloglik, (kind.BOUNDS,), of_dataset=True),
+    "interval-regression-accuracy": Entry(
+        interval_regression_accuracy, (kind.BOUNDS,), of_dataset=True
+    ),
+    "nll": Entry(nll, (kind.DISTRIBUTED,), "objective"),
+    "crps": Entry(crps, (kind.NORMAL,), "objective"),
+}
+#: The losses per row of metrics that are means over rows.
+_LOSSES: dict[str, RowLoss | Callable[..., RowLoss]] = {
+    **ROW_LOSSES,
+    "aft-nloglik": nloglik,
+    "interval-regression-accuracy": ACCURACY,
+    "nll": partial(row_loss_by_name, nll),
+    "crps": partial(row_loss_by_name, crps),
 }
 
 
@@ -212,36 +227,18 @@ def takes_queries(name: str) -> bool:
 
 def row_loss_of(metric: Metric) -> RowLoss | None:
     """Return a metric's loss per row; None if the metric is not a mean over rows."""
-    if isinstance(metric, DatasetMetric):
-        return _of_bounds(metric)
-    if isinstance(metric, partial) and metric.keywords.keys() == {"distribution"}:
-        return row_loss_by_name(metric.func, **metric.keywords)
-    function, number = _parts(metric)
-    return row_loss(function, number)
-
-
-def _of_bounds(metric: DatasetMetric) -> RowLoss | None:
-    function: Any = metric.function
-    given: dict[str, Any] = {}
+    function: Any = metric.function if isinstance(metric, DatasetMetric) else metric
+    given: Iterable[Any] = ()
     if isinstance(function, partial):
-        function, given = function.func, function.keywords
-    if function is interval_regression_accuracy:
-        return ACCURACY
-    usual = {"distribution": "normal", "scale": 1.0}
-    return nloglik(**{**usual, **given}) if function is aft_nloglik else None
+        function, given = function.func, function.keywords.values()
+    name = next((one for one, entry in METRICS.items() if entry.function is function), "")
+    loss = _LOSSES.get(name)
+    return loss if loss is None or isinstance(loss, RowLoss) else loss(*given)
 
 
 def curve_of(metric: Metric) -> str:
     """Return ``"auc"`` or ``"aucpr"`` for these metrics, an empty string for others."""
-    function, _ = _parts(metric)
-    return {auc: "auc", aucpr: "aucpr"}.get(function, "")
-
-
-def _parts(metric: Metric) -> tuple[Any, float | None]:
-    """Return a metric's function and its number; ``(None, None)`` for a user's own metric."""
-    if isinstance(metric, partial) and not metric.args and metric.keywords.keys() == {"number"}:
-        return metric.func, metric.keywords["number"]
-    return (metric if isinstance(metric, FunctionType) else None), None
+    return "auc" if metric is auc else "aucpr" if metric is aucpr else ""
 
 
 def _number(name: str, text: str, entry: Entry) -> float:

@@ -57,7 +57,7 @@ def _within(p: Number, y: Number, y_rest: Number, u: Number, u_rest: Number) -> 
 ACCURACY = LossOfRow(_within, bounds=True)
 
 
-def nloglik(distribution: str, scale: float) -> RowLoss:
+def nloglik(distribution: str = "normal", scale: float = 1.0) -> RowLoss:
     """Return the negative log likelihood of accelerated failure times, as a loss per row.
 
     Parameters

@@ -1,4 +1,4 @@
-"""Which metric fits which kind of label: one table, for every interface."""
+"""The kinds of label that metrics fit, and those that the labels of data sets are of."""
 
 from __future__ import annotations
 
@@ -30,35 +30,6 @@ KINDS: dict[str, str] = {
     BOUNDS: "times of survival:aft or their bounds",
     DISTRIBUTED: "numbers of a distribution, objective='dist:...'",
     NORMAL: "numbers of dist:normal",
-}
-#: The kinds that each metric fits; of numbers the widest kind.
-FITS: dict[str, tuple[str, ...]] = {
-    "rmse": (NUMBERS,),
-    "rmsle": (ABOVE,),
-    "mae": (NUMBERS,),
-    "mape": (NUMBERS,),
-    "mphe": (NUMBERS,),
-    "quantile": (NUMBERS, QUANTILES),
-    "expectile": (NUMBERS, QUANTILES),
-    "logloss": (SHARES,),
-    "error": (SHARES,),
-    "merror": (CLASSES,),
-    "mlogloss": (CLASSES,),
-    "auc": (SHARES, RELEVANT, CLASSES),
-    "aucpr": (SHARES, RELEVANT, CLASSES),
-    "ams": (SHARES,),
-    "poisson-nloglik": (AMOUNTS,),
-    "gamma-nloglik": (AMOUNTS,),
-    "gamma-deviance": (AMOUNTS,),
-    "tweedie-nloglik": (AMOUNTS,),
-    "ndcg": (GRADES,),
-    "map": (RELEVANT,),
-    "pre": (RELEVANT,),
-    "cox-nloglik": (EVENTS,),
-    "aft-nloglik": (BOUNDS,),
-    "interval-regression-accuracy": (BOUNDS,),
-    "nll": (DISTRIBUTED,),
-    "crps": (NORMAL,),
 }
 #: The metric that says the same of the other kind of classes.
 COUNTERPARTS = {
@@ -94,11 +65,6 @@ def kinds_of(objective: Objective, sets: Sequence[Dataset]) -> tuple[str, ...]:
         return (BOUNDS,) if bounded else (BOUNDS, *numbers, *grades)
     events = (EVENTS,) if name in _HAZARDS and alone else ()
     return (*numbers, *grades, *events, *((BOUNDS,) if bounded and name == "custom" else ()))
-
-
-def fitting(kinds: Sequence[str]) -> list[str]:
-    """Return the metrics that fit labels of these kinds."""
-    return [name for name, fits in FITS.items() if not set(kinds).isdisjoint(fits)]
 
 
 def _numbers(sets: Sequence[Dataset]) -> tuple[str, ...]:

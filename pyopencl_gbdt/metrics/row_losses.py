@@ -7,6 +7,7 @@ loss is that difference itself; terms of the label alone are summed once, on the
 """
 
 from __future__ import annotations
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -16,8 +17,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.lazy_dataclasses import dataclass
-from pyopencl_gbdt.metrics import formulas
+from pyopencl_gbdt.metrics.formulas import log64, log_gamma
 from pyopencl_gbdt.numerics.expressions import (
     Number,
     Term,
@@ -249,16 +249,16 @@ def _label_logs(y: F32) -> npt.NDArray[np.float64]:
     """Return y - y ln y; 0 for labels that count as 0."""
     there = y >= _NO_LABEL
     some = np.where(there, np.minimum(y, _MOST), 1.0).astype(np.float64)
-    return np.where(there, some - some * formulas.log64(some), 0.0)
+    return np.where(there, some - some * log64(some), 0.0)
 
 
 def _poisson_constant(y: F32) -> npt.NDArray[np.float64]:
     there = y >= _NO_LABEL
     some = np.where(there, np.minimum(y, _MOST), 0.0).astype(np.float64)
-    return np.where(there, formulas.log_gamma(some + 1.0), 0.0) + _label_logs(y)
+    return np.where(there, log_gamma(some + 1.0), 0.0) + _label_logs(y)
 
 
-def _mphe(slope: float) -> RowLoss:
+def _mphe(slope: float = 1.0) -> RowLoss:
     def of_row(p: Number, y: Number) -> Term:
         d = p - y
         a = size_of(d)
@@ -269,7 +269,7 @@ def _mphe(slope: float) -> RowLoss:
     return LossOfRow(of_row)
 
 
-def _quantile(alpha: float) -> RowLoss:
+def _quantile(alpha: float = 0.5) -> RowLoss:
     def of_row(p: Number, y: Number) -> Term:
         d = y - p
         return d * where(d >= 0, alpha, alpha - 1.0)
@@ -277,7 +277,7 @@ def _quantile(alpha: float) -> RowLoss:
     return LossOfRow(of_row)
 
 
-def _expectile(alpha: float) -> RowLoss:
+def _expectile(alpha: float = 0.5) -> RowLoss:
     def of_row(p: Number, y: Number) -> Term:
         d = p - y
         return (where(d >= 0, 1.0 - alpha, alpha) * d) * d
@@ -285,11 +285,11 @@ def _expectile(alpha: float) -> RowLoss:
     return LossOfRow(of_row)
 
 
-def _error(threshold: float) -> RowLoss:
+def _error(threshold: float = 0.5) -> RowLoss:
     return LossOfRow(lambda p, y: where(p > threshold, 1 - y, y))
 
 
-def _tweedie(rho: float) -> RowLoss:
+def _tweedie(rho: float = 1.5) -> RowLoss:
     if rho == 1.0:
         return LossOfRow(_poisson, constant=_label_logs)
 
@@ -301,29 +301,21 @@ def _tweedie(rho: float) -> RowLoss:
     return LossOfRow(of_row)
 
 
-_PLAIN: dict[object, RowLoss] = {
-    formulas.rmse: LossOfRow(_difference, root=True, scaled=True),
-    formulas.mae: LossOfRow(_mae),
-    formulas.mape: LossOfRow(_mape),
-    formulas.rmsle: LossOfRow(_log_ratio, root=True),
-    formulas.logloss: LossOfRow(_logloss),
-    formulas.mlogloss: MLOGLOSS,
-    formulas.merror: MERROR,
-    formulas.poisson_nloglik: LossOfRow(_poisson, constant=_poisson_constant),
-    formulas.gamma_nloglik: LossOfRow(_gamma_nloglik),
-    formulas.gamma_deviance: LossOfRow(_gamma_deviance, factor=2.0),
+#: The loss per row of metrics by name, or what returns it for the metric's number.
+ROW_LOSSES: dict[str, RowLoss | Callable[..., RowLoss]] = {
+    "rmse": LossOfRow(_difference, root=True, scaled=True),
+    "mae": LossOfRow(_mae),
+    "mape": LossOfRow(_mape),
+    "mphe": _mphe,
+    "rmsle": LossOfRow(_log_ratio, root=True),
+    "quantile": _quantile,
+    "expectile": _expectile,
+    "logloss": LossOfRow(_logloss),
+    "error": _error,
+    "mlogloss": MLOGLOSS,
+    "merror": MERROR,
+    "poisson-nloglik": LossOfRow(_poisson, constant=_poisson_constant),
+    "gamma-nloglik": LossOfRow(_gamma_nloglik),
+    "gamma-deviance": LossOfRow(_gamma_deviance, factor=2.0),
+    "tweedie-nloglik": _tweedie,
 }
-_WITH_NUMBER: dict[object, Callable[[float], RowLoss]] = {
-    formulas.mphe: _mphe,
-    formulas.quantile: _quantile,
-    formulas.expectile: _expectile,
-    formulas.error: _error,
-    formulas.tweedie_nloglik: _tweedie,
-}
-
-
-def row_loss(function: object, number: float | None) -> RowLoss | None:
-    """Return the loss per row of a metric; None if it is not a mean over rows."""
-    if number is not None and function in _WITH_NUMBER:
-        return _WITH_NUMBER[function](number)
-    return _PLAIN.get(function)

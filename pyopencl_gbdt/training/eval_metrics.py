@@ -19,7 +19,7 @@ from pyopencl_gbdt.metrics import (
     unknown_metric,
 )
 from pyopencl_gbdt.metrics.custom import named, takes_prediction
-from pyopencl_gbdt.metrics.label_kinds import COUNTERPARTS, FITS, KINDS, fitting, kinds_of
+from pyopencl_gbdt.metrics.label_kinds import COUNTERPARTS, KINDS, kinds_of
 from pyopencl_gbdt.metrics.ranking import family_of
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.parameters.parameters import Parameters
@@ -101,13 +101,16 @@ def check_fit(
     ParameterError
     """
     kinds = kinds_of(objective, sets)
-    those = fitting(kinds)
+    those = [name for name, entry in METRICS.items() if not set(kinds).isdisjoint(entry.fits)]
     for name in names:
         family = family_of(name) if isinstance(name, str) else ""
         if family not in METRICS:
             raise unknown_metric(name, _taken(those, objective, p, sets).values())
         if family not in those:
-            ours, theirs = KINDS[kinds[0]], "; or ".join(KINDS[kind] for kind in FITS[family])
+            ours, theirs = (
+                KINDS[kinds[0]],
+                "; or ".join(KINDS[kind] for kind in METRICS[family].fits),
+            )
             wide = f" in {sets[0].n_targets} columns" if sets[0].n_targets > 1 else ""
             raise ParameterError(
                 f"eval_metric={name!r}: it fits {theirs}, but with objective={p.objective!r} the "

@@ -9,7 +9,7 @@ from pyopencl_gbdt import Dataset, GBDTClassifier, GBDTRanker, GBDTRegressor, cv
 from pyopencl_gbdt.cli import main
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.metrics import METRICS
-from pyopencl_gbdt.metrics.label_kinds import FITS, KINDS, kinds_of
+from pyopencl_gbdt.metrics.label_kinds import KINDS, kinds_of
 from pyopencl_gbdt.training.preparing import prepare
 from tests.cli_samples import write_rows
 from tests.conftest import TEST_DEVICE
@@ -63,8 +63,7 @@ def hints(error):
 
 
 def test_every_metric_is_in_the_table():
-    assert FITS.keys() == METRICS.keys()
-    assert {kind for kinds in FITS.values() for kind in kinds} == KINDS.keys()
+    assert {kind for entry in METRICS.values() for kind in entry.fits} == KINDS.keys()
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -72,7 +71,7 @@ def test_every_metric_is_taken_or_refused_at_once(name, monkeypatch):
     monkeypatch.setattr("pyopencl_gbdt.device.open_device", None)
     params, data, kinds = case(name)
     assert list(kinds_of(prepare(params, data, (), None, None).objective, [data])) == kinds
-    taken = [family for family, fits in FITS.items() if set(fits) & set(kinds)]
+    taken = [family for family, entry in METRICS.items() if set(entry.fits) & set(kinds)]
     assert 0 < len(taken) < len(METRICS)
     for family in taken:
         if (name, family) != ("shares", "ndcg"):  # whose grades are whole numbers
@@ -95,7 +94,11 @@ def test_every_metric_is_taken_or_refused_at_once(name, monkeypatch):
 )  # fmt: skip
 def test_what_fits_is_a_number(name):
     params, data, kinds = case(name)
-    names = [given(one) for one, fits in FITS.items() if set(fits) & set(kinds) and one != "mape"]
+    names = [
+        given(one)
+        for one, entry in METRICS.items()
+        if set(entry.fits) & set(kinds) and one != "mape"
+    ]
     history = train(params, data, evals=[(data, "a")], eval_metric=names).history["a"]
     assert list(history) == names
     assert all(np.isfinite(values).all() for values in history.values())
