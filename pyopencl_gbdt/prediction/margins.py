@@ -24,8 +24,7 @@ from pyopencl_gbdt.model.ensemble import each
 from pyopencl_gbdt.numerics.tree_weights import margins_of
 from pyopencl_gbdt.pages.sources import ALIGNED_ROWS
 from pyopencl_gbdt.prediction import predict
-from pyopencl_gbdt.prediction.kept import numbers_of
-from pyopencl_gbdt.prediction.packing import PackedTrees, packed
+from pyopencl_gbdt.prediction.packing import PackedTrees, numbers_of, packed
 from pyopencl_gbdt.prediction.predict_sparse import check_no_sets, searched_bytes, walked_pieces
 from pyopencl_gbdt.prediction.weighted_trees import weighted_sums
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import operator
+import weakref
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
+from typing import Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -11,13 +15,13 @@ import numpy.typing as npt
 from pyopencl_gbdt.dtypes import WALK, WALK_BY_SET
 from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.model import Ensemble
+from pyopencl_gbdt.model.leaf_kinds import NUMBERS
 from pyopencl_gbdt.model.tables import tables_of
 from pyopencl_gbdt.model.tree import CATEGORY_SPLIT, NO_NODE, Tree
 from pyopencl_gbdt.model.tree_arrays import join_linear
 from pyopencl_gbdt.prediction.borders import OF_SETS, SetKeys, set_keys
 from pyopencl_gbdt.prediction.code_trees import PackedCodeTrees, pack_codes
 from pyopencl_gbdt.prediction.host_walk import HostWalk
-from pyopencl_gbdt.prediction.kept import Kept
 from pyopencl_gbdt.prediction.leaf_terms import (
     LeafTerms,
     LinearLeafTerms,
@@ -33,6 +37,50 @@ U32 = npt.NDArray[np.uint32]
 #: Number of levels stored as a perfect tree: at least the levels that are walked at once, and
 #: not many more than a tree with so many leaves needs.
 _LEAST_LEVELS, _MOST_LEVELS = 2, 20
+
+T = TypeVar("T")
+
+
+class Kept(Generic[T]):
+    """A cache of what a function returns for an ensemble; pickling an ensemble does not save it.
+
+    Parameters
+    ----------
+    make : callable
+        Its result depends on trees, their weights, the base margin and the number of features.
+    """
+
+    def __init__(self, make: Callable[[Ensemble], T]) -> None:
+        self._make = make
+        #: By an ensemble's id: a weak reference, its trees and other facts, and the result.
+        self.found: dict[int, tuple[weakref.ref[Ensemble], list[Tree], object, T]] = {}
+
+    def of(self, ensemble: Ensemble) -> T:
+        """Return the result for an ensemble; it is computed again after a change."""
+        key, found = id(ensemble), self.found
+        facts = ensemble.n_tree_features, ensemble.base_margin, ensemble.tree_weights
+        if key in found:
+            alive, trees, own, made = found[key]
+            if alive() is ensemble and own == facts and _are(trees, ensemble.trees):
+                return made
+        made = self._make(ensemble)
+        # No lock: dict operations are atomic, and two threads at worst compute the same twice.
+        alive = weakref.ref(ensemble, lambda _: found.pop(key, None))
+        found[key] = alive, list(ensemble.trees), facts, made
+        return made
+
+
+def _are(some: list[Tree], others: list[Tree]) -> bool:
+    """Tell whether two lists hold the same objects; trees are immutable."""
+    return len(some) == len(others) and all(map(operator.is_, some, others))
+
+
+_OF_NUMBERS = Kept(Ensemble.with_numbers)
+
+
+def numbers_of(ensemble: Ensemble) -> Ensemble:
+    """Return a model that predicts the same and whose leaves are numbers, from a cache."""
+    return ensemble if ensemble.leaves is NUMBERS else _OF_NUMBERS.of(ensemble)
 
 
 @dataclass(frozen=True)

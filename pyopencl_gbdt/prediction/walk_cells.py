@@ -18,9 +18,8 @@ from pyopencl_gbdt.model.ensemble import each
 from pyopencl_gbdt.numerics.portable_math import is_missing, ordered
 from pyopencl_gbdt.pages.sources import ALIGNED_ROWS
 from pyopencl_gbdt.prediction.host_walk import set_goes_right
-from pyopencl_gbdt.prediction.kept import numbers_of
 from pyopencl_gbdt.prediction.margins import apply_link
-from pyopencl_gbdt.prediction.packing import PackedTrees, packed
+from pyopencl_gbdt.prediction.packing import PackedTrees, numbers_of, packed
 from pyopencl_gbdt.prediction.predict import walk_bytes
 
 F32 = npt.NDArray[np.float32]

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.numerics.tree_weights import digit_bits, digits, in_units, margins_of
-from pyopencl_gbdt.prediction.kept import Kept
+from pyopencl_gbdt.prediction.packing import Kept
 
 F32 = npt.NDArray[np.float32]
 I64 = npt.NDArray[np.int64]

@@ -14,9 +14,9 @@ from pyopencl_gbdt.data.categories.levels import Levels
 from pyopencl_gbdt.errors import ModelFormatError, ParameterError
 from pyopencl_gbdt.model import Ensemble, read_model
 from pyopencl_gbdt.model.formats import lightgbm_reader
+from pyopencl_gbdt.model.formats.base import of_used_rounds
 from pyopencl_gbdt.model.formats.lightgbm_reader import read_lightgbm
 from pyopencl_gbdt.model.formats.lightgbm_text import LightGBMText, to_lightgbm_text
-from pyopencl_gbdt.model.formats.used_rounds import of_used_rounds
 from tests.conftest import TEST_DEVICE
 from tests.model.kinds import KINDS, edge_rows, frame, kind, labels, rows, with_sets
 

@@ -18,7 +18,7 @@ from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.model import Ensemble
-from pyopencl_gbdt.model.formats.used_rounds import link_of
+from pyopencl_gbdt.model.formats.base import link_of
 from pyopencl_gbdt.objectives.custom import FunctionObjective
 
 F64 = npt.NDArray[np.float64]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Protocol
 
 from pyopencl_gbdt.errors import ModelFormatError
+from pyopencl_gbdt.model.best_round import BEST_ITERATION, BEST_SCORE, check_best_round
 from pyopencl_gbdt.model.ensemble import Ensemble
-from pyopencl_gbdt.model.formats.used_rounds import too_many_columns
 from pyopencl_gbdt.model.formats.xgboost_links import LINKS
 from pyopencl_gbdt.model.leaf_kinds import NUMBERS, LeafKind
 
@@ -20,6 +21,69 @@ CLASSES = "pyopencl_gbdt.classes"
 #: The attribute that holds a classifier's calibration: other libraries would predict without it.
 CALIBRATION = "pyopencl_gbdt.calibration"
 _FIRST_KEY = re.compile(rb'(?:\xef\xbb\xbf)?[ \t\r\n]*\{[ \t\r\n]*"([^"\\]{0,200})"')
+
+#: Columns without names that get one; names of so many take 0.4 GB.
+MOST_UNNAMED = 2**22
+#: What a prediction is of margins, by loss. The rest are the margins themselves.
+_LINKS = {
+    **dict.fromkeys(
+        ("reg:gamma", "reg:tweedie", "count:poisson", "survival:cox", "survival:aft"), "exp"
+    ),
+    **dict.fromkeys(("reg:logistic", "binary:logistic", "cross_entropy"), "sigmoid"),
+    "binary:hinge": "positive",
+    "multi:softprob": "softmax",
+    "multi:softmax": "class",
+}
+
+
+def link_of(ensemble: Ensemble) -> str:
+    """Return what makes predictions of margins.
+
+    ``identity``, ``exp``, ``sigmoid``, ``positive`` (1 if the margin is above 0, else 0),
+    ``softmax`` or ``class`` (the first class with the largest margin).
+    """
+    return _LINKS.get(ensemble.objective, "identity")
+
+
+def of_used_rounds(ensemble: Ensemble) -> Ensemble:
+    """Return the model of the rounds that ``predict`` uses: those up to the best one.
+
+    Weights of trees are multiplied into their leaves.
+    """
+    ensemble.check()
+    if BEST_ITERATION not in ensemble.attributes:
+        return ensemble.folded()
+    best, _ = check_best_round(ensemble.attributes, "model.ensemble.attributes")
+    kept = {k: v for k, v in ensemble.attributes.items() if k not in (BEST_ITERATION, BEST_SCORE)}
+    return ensemble.of_rounds(range(best + 1), kept).folded()
+
+
+def bits_of(ensemble: Ensemble, told: str) -> str:
+    """Return a program's sentence about equal bits; none if leaves were multiplied by weights."""
+    return told if ensemble.tree_weights is None else ""
+
+
+def too_many_columns(ensemble: Ensemble) -> str:
+    """Return what formats lack that write a name for each column; '' if nothing.
+
+    A file of few bytes may claim 2^31 columns without names, for which names would take 100 GB.
+    """
+    unnamed = ensemble.feature_names is None and ensemble.n_features > MOST_UNNAMED
+    return f"more than {MOST_UNNAMED} columns without names" if unnamed else ""
+
+
+def splits_by_sets(ensemble: Ensemble) -> bool:
+    """Tell whether a tree of a model splits by a set of levels."""
+    return any(tree.sets.size for tree in ensemble.trees)
+
+
+def base_of(link: str, margins: tuple[float, ...]) -> tuple[float, ...]:
+    """Return the base scores of base margins, on the scale of predictions."""
+    if link == "exp":
+        return tuple(math.exp(min(margin, 88.0)) for margin in margins)
+    if link == "sigmoid":
+        return tuple(1.0 / (1.0 + math.exp(-max(margin, -700.0))) for margin in margins)
+    return margins
 
 
 def more_than_trees(model: Ensemble) -> str:

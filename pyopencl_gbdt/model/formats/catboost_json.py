@@ -18,10 +18,16 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.model.ensemble import Ensemble, each
-from pyopencl_gbdt.model.formats.base import OneOutputTrees, class_names, first_key
+from pyopencl_gbdt.model.formats.base import (
+    OneOutputTrees,
+    class_names,
+    first_key,
+    link_of,
+    of_used_rounds,
+    splits_by_sets,
+)
 from pyopencl_gbdt.model.formats.catboost_reader import LOSSES, read_catboost
 from pyopencl_gbdt.model.formats.loose_nodes import last_below
-from pyopencl_gbdt.model.formats.used_rounds import link_of, of_used_rounds, splits_by_sets
 from pyopencl_gbdt.model.tables import Table, table_of
 
 F32 = npt.NDArray[np.float32]

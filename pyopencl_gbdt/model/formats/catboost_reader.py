@@ -11,10 +11,9 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.errors import ModelFormatError
 from pyopencl_gbdt.model.ensemble import Ensemble
-from pyopencl_gbdt.model.formats.base import CLASSES
+from pyopencl_gbdt.model.formats.base import CLASSES, base_of, link_of
 from pyopencl_gbdt.model.formats.json_cursor import Cursor
 from pyopencl_gbdt.model.formats.loose_nodes import first_above, one_leaf, tree_of
-from pyopencl_gbdt.model.formats.used_rounds import base_of, link_of
 from pyopencl_gbdt.model.formats.xgboost_reader import parse
 from pyopencl_gbdt.model.tables import DEEPEST_TABLE
 from pyopencl_gbdt.model.tree import NO_NODE, Tree

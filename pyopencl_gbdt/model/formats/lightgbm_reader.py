@@ -23,9 +23,9 @@ import numpy.typing as npt
 from pyopencl_gbdt.data.names import UNSAFE
 from pyopencl_gbdt.errors import ModelFormatError
 from pyopencl_gbdt.model.ensemble import Ensemble
+from pyopencl_gbdt.model.formats.base import base_of, link_of
 from pyopencl_gbdt.model.formats.lightgbm_parts import AGAIN, CategoryColumns, TextBlock, TextTail
 from pyopencl_gbdt.model.formats.loose_nodes import first_above, one_leaf, tree_of
-from pyopencl_gbdt.model.formats.used_rounds import base_of, link_of
 from pyopencl_gbdt.model.linear_leaves import LinearTerms, joined_terms, no_terms
 from pyopencl_gbdt.model.sets import unpacked
 from pyopencl_gbdt.model.tree import NO_NODE, Tree

@@ -14,7 +14,11 @@ import numpy.typing as npt
 from pyopencl_gbdt.data.names import UNSAFE
 from pyopencl_gbdt.errors import ModelFormatError
 from pyopencl_gbdt.model.ensemble import Ensemble, each
-from pyopencl_gbdt.model.formats.base import OneOutputTrees
+from pyopencl_gbdt.model.formats.base import (
+    OneOutputTrees,
+    link_of,
+    of_used_rounds,
+)
 from pyopencl_gbdt.model.formats.lightgbm_reader import (
     BY_SET,
     DEFAULT_LEFT,
@@ -23,10 +27,6 @@ from pyopencl_gbdt.model.formats.lightgbm_reader import (
     read_lightgbm,
 )
 from pyopencl_gbdt.model.formats.loose_nodes import last_below
-from pyopencl_gbdt.model.formats.used_rounds import (
-    link_of,
-    of_used_rounds,
-)
 from pyopencl_gbdt.model.leaf_kinds import LINEAR, NUMBERS, VECTORS
 from pyopencl_gbdt.model.linear_leaves import LinearTerms
 from pyopencl_gbdt.model.sets import packed

@@ -19,8 +19,9 @@ import numpy.typing as npt
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.messages import pip_install
 from pyopencl_gbdt.model.ensemble import Ensemble, each
-from pyopencl_gbdt.model.formats.base import OneOutputTrees, class_names
-from pyopencl_gbdt.model.formats.used_rounds import (
+from pyopencl_gbdt.model.formats.base import (
+    OneOutputTrees,
+    class_names,
     link_of,
     of_used_rounds,
 )

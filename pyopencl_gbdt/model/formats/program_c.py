@@ -13,12 +13,12 @@ import numpy as np
 
 from pyopencl_gbdt.errors import ModelFormatError
 from pyopencl_gbdt.model.ensemble import Ensemble, each
-from pyopencl_gbdt.model.formats.flat_nodes import FlatNodes, WrittenProgram, flat_nodes
-from pyopencl_gbdt.model.formats.used_rounds import (
+from pyopencl_gbdt.model.formats.base import (
     bits_of,
     link_of,
     of_used_rounds,
 )
+from pyopencl_gbdt.model.formats.flat_nodes import FlatNodes, WrittenProgram, flat_nodes
 
 _START = "/* Gradient-boosted trees in C99"
 _PER_LINE = 8

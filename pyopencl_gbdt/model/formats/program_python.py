@@ -12,12 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.model.ensemble import Ensemble, each
-from pyopencl_gbdt.model.formats.flat_nodes import WrittenProgram, flat_nodes
-from pyopencl_gbdt.model.formats.used_rounds import (
+from pyopencl_gbdt.model.formats.base import (
     bits_of,
     link_of,
     of_used_rounds,
 )
+from pyopencl_gbdt.model.formats.flat_nodes import WrittenProgram, flat_nodes
 
 _START = '"""Gradient-boosted trees in Python'
 

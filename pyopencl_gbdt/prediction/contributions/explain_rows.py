@@ -40,11 +40,10 @@ from pyopencl_gbdt.prediction.contributions.sums import (
     to_columns,
     told_places,
 )
-from pyopencl_gbdt.prediction.kept import Kept, numbers_of
 from pyopencl_gbdt.prediction.leaf_terms import PackedLinear, RowBlock
 from pyopencl_gbdt.prediction.margins import tried
 from pyopencl_gbdt.prediction.on_host import trees_of
-from pyopencl_gbdt.prediction.packing import packed
+from pyopencl_gbdt.prediction.packing import Kept, numbers_of, packed
 from pyopencl_gbdt.prediction.walk_rows import walk
 from pyopencl_gbdt.prediction.weighted_trees import plain_model
 
