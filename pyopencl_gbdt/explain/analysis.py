@@ -1,7 +1,6 @@
 """What a model does on labelled rows: its metrics, what it depends on, and where it errs."""
 
 from __future__ import annotations
-from pyopencl_gbdt.lazy_dataclasses import dataclass
 
 import textwrap
 from contextlib import suppress
@@ -17,6 +16,7 @@ from pyopencl_gbdt.explain.dependence import partial_dependence
 from pyopencl_gbdt.explain.results import PartialDependence, value_text
 from pyopencl_gbdt.explain.rows import ExplainedRows
 from pyopencl_gbdt.explain.scores import LabelledRows, labelled_rows
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.messages import plural
 from pyopencl_gbdt.model.explain import used_importances
 from pyopencl_gbdt.model.node_labels import listed, right_levels

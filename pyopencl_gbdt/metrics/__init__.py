@@ -4,7 +4,6 @@ Predictions have the same bits on every device, so metrics have too.
 """
 
 from __future__ import annotations
-from pyopencl_gbdt.lazy_dataclasses import dataclass
 
 import difflib
 from collections.abc import Callable, Iterable
@@ -15,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.metrics import label_kinds as kind
 from pyopencl_gbdt.metrics.bounds_losses import ACCURACY, nloglik
 from pyopencl_gbdt.metrics.curves import ams, auc, aucpr

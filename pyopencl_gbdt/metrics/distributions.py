@@ -1,7 +1,6 @@
 """Metrics of losses whose outputs are the parameters of a distribution."""
 
 from __future__ import annotations
-from pyopencl_gbdt.lazy_dataclasses import dataclass
 
 from collections.abc import Callable
 from functools import partial
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.metrics.row_losses import RowLoss
 from pyopencl_gbdt.numerics.expressions import Number, Term, evaluate, statements
 from pyopencl_gbdt.numerics.portable_math import exact_mean, not_tiny

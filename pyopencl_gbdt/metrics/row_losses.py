@@ -7,7 +7,6 @@ loss is that difference itself; terms of the label alone are summed once, on the
 """
 
 from __future__ import annotations
-from pyopencl_gbdt.lazy_dataclasses import dataclass
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -17,6 +16,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.metrics.formulas import log64, log_gamma
 from pyopencl_gbdt.numerics.expressions import (
     Number,

@@ -31,6 +31,14 @@ from pyopencl_gbdt.numerics import portable_loss, portable_math
 F32 = npt.NDArray[np.float32]
 
 
+def _number(text: str, twin: Callable[..., Any]) -> Callable[[Number, Term], Number]:
+    return lambda one, other: one.way.number(text, twin, one, other)
+
+
+def _truth(text: str, twin: Callable[..., Any]) -> Callable[[Number, Term], Truth]:
+    return lambda one, other: one.way.truth(text, twin, one, other)
+
+
 class Number:
     """A float32 of each row. Its operators and functions are those of kernels."""
 
@@ -39,42 +47,21 @@ class Number:
     def __init__(self, way: Backend, content: Any) -> None:
         self.way, self.content = way, content
 
-    def __add__(self, other: Term) -> Number:
-        return self.way.combined("+", self, other)
-
-    def __radd__(self, other: Term) -> Number:
-        return self.way.combined("+", other, self)
-
-    def __sub__(self, other: Term) -> Number:
-        return self.way.combined("-", self, other)
-
-    def __rsub__(self, other: Term) -> Number:
-        return self.way.combined("-", other, self)
-
-    def __mul__(self, other: Term) -> Number:
-        return self.way.combined("*", self, other)
-
-    def __rmul__(self, other: Term) -> Number:
-        return self.way.combined("*", other, self)
+    __add__ = _number("{} + {}", operator.add)
+    __radd__ = _number("{1} + {0}", lambda one, other: other + one)
+    __sub__ = _number("{} - {}", operator.sub)
+    __rsub__ = _number("{1} - {0}", lambda one, other: other - one)
+    __mul__ = _number("{} * {}", operator.mul)
+    __rmul__ = _number("{1} * {0}", lambda one, other: other * one)
+    __lt__ = _truth("{} < {}", operator.lt)
+    __le__ = _truth("{} <= {}", operator.le)
+    __gt__ = _truth("{} > {}", operator.gt)
+    __ge__ = _truth("{} >= {}", operator.ge)
+    equals = _truth("{} == {}", operator.eq)
+    """Return whether both are equal; 0 equals -0."""
 
     def __neg__(self) -> Number:
-        return self.way.negative(self)
-
-    def __lt__(self, other: Term) -> Truth:
-        return self.way.compared("<", self, other)
-
-    def __le__(self, other: Term) -> Truth:
-        return self.way.compared("<=", self, other)
-
-    def __gt__(self, other: Term) -> Truth:
-        return self.way.compared(">", self, other)
-
-    def __ge__(self, other: Term) -> Truth:
-        return self.way.compared(">=", self, other)
-
-    def equals(self, other: Term) -> Truth:
-        """Return whether both are equal; 0 equals -0."""
-        return self.way.compared("==", self, other)
+        return self.way.number("-{}", operator.neg, self)
 
 
 class Truth:
@@ -84,13 +71,13 @@ class Truth:
         self.way, self.content = way, content
 
     def __and__(self, other: Truth) -> Truth:
-        return self.way.joined("&&", self, other)
+        return self.way.truth("({}) && ({})", operator.and_, self, other)
 
     def __or__(self, other: Truth) -> Truth:
-        return self.way.joined("||", self, other)
+        return self.way.truth("({}) || ({})", operator.or_, self, other)
 
     def __invert__(self) -> Truth:
-        return self.way.opposite(self)
+        return self.way.truth("!({})", operator.invert, self)
 
     def __bool__(self) -> bool:
         raise TypeError("a comparison differs from row to row: write where(comparison, this, that)")
@@ -109,40 +96,28 @@ class _InC:
         self.lines: list[str] = []
         self._prefix, self._n_names = prefix, 0
 
-    def content(self, term: Term) -> str:
-        return str(term.content) if isinstance(term, Number) else constant(term)
+    def content(self, term: Term | Truth) -> str:
+        return str(term.content) if isinstance(term, Number | Truth) else constant(term)
 
     def _name(self) -> str:
         self._n_names += 1
         return f"{self._prefix}{self._n_names}"
 
-    def _number(self, text: str) -> Number:
+    def _named(self, text: str) -> Number:
         name = self._name()
         self.lines.append(f"const f32 {name} = {text};")
         return Number(self, name)
 
-    def combined(self, operation: str, left: Term, right: Term) -> Number:
-        return self._number(f"{self.content(left)} {operation} {self.content(right)}")
+    def number(self, text: str, twin: Callable[..., Any], *terms: Term) -> Number:
+        return self._named(text.format(*map(self.content, terms)))
 
-    def negative(self, number: Number) -> Number:
-        return self._number(f"-{number.content}")
-
-    def compared(self, operation: str, left: Term, right: Term) -> Truth:
-        return Truth(self, f"{self.content(left)} {operation} {self.content(right)}")
-
-    def joined(self, operation: str, left: Truth, right: Truth) -> Truth:
-        return Truth(self, f"({left.content}) {operation} ({right.content})")
-
-    def opposite(self, truth: Truth) -> Truth:
-        return Truth(self, f"!({truth.content})")
-
-    def called(self, name: str, twin: Callable[..., F32], arguments: Sequence[Term]) -> Number:
-        return self._number(f"{name}({', '.join(map(self.content, arguments))})")
+    def truth(self, text: str, twin: Callable[..., Any], *terms: Term | Truth) -> Truth:
+        return Truth(self, text.format(*map(self.content, terms)))
 
     def chosen(self, truth: Truth, first: Arm, second: Arm) -> Number:
         if not callable(first) and not callable(second):
             picked = f"{self.content(first)} : {self.content(second)}"
-            return self._number(f"{truth.content} ? {picked}")
+            return self._named(f"{truth.content} ? {picked}")
         name = self._name()
         self.lines.append(f"f32 {name}; if ({truth.content}) {{")
         self._arm(name, first)
@@ -159,41 +134,20 @@ class _InC:
         chosen = constant(values[-1])
         for output in range(values.size - 2, -1, -1):
             chosen = f"output == {output}u ? {constant(values[output])} : ({chosen})"
-        return self._number(chosen)
-
-
-_OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
-    "+": operator.add, "-": operator.sub, "*": operator.mul, "<": operator.lt, "<=": operator.le,
-    ">": operator.gt, ">=": operator.ge, "==": operator.eq, "&&": operator.and_, "||": operator.or_,
-}  # fmt: skip
+        return self._named(chosen)
 
 
 class _OnHost:
     """Computes an expression with arrays of float32, and both arms of a choice."""
 
-    def content(self, term: Term) -> Any:
-        return term.content if isinstance(term, Number) else np.float32(term)
+    def content(self, term: Term | Truth) -> Any:
+        return term.content if isinstance(term, Number | Truth) else np.float32(term)
 
-    def _of(self, operation: str, left: Term, right: Term) -> Any:
-        return _OPERATORS[operation](self.content(left), self.content(right))
+    def number(self, text: str, twin: Callable[..., Any], *terms: Term) -> Number:
+        return Number(self, twin(*map(self.content, terms)))
 
-    def combined(self, operation: str, left: Term, right: Term) -> Number:
-        return Number(self, self._of(operation, left, right))
-
-    def negative(self, number: Number) -> Number:
-        return Number(self, -number.content)
-
-    def compared(self, operation: str, left: Term, right: Term) -> Truth:
-        return Truth(self, self._of(operation, left, right))
-
-    def joined(self, operation: str, left: Truth, right: Truth) -> Truth:
-        return Truth(self, _OPERATORS[operation](left.content, right.content))
-
-    def opposite(self, truth: Truth) -> Truth:
-        return Truth(self, ~truth.content)
-
-    def called(self, name: str, twin: Callable[..., F32], arguments: Sequence[Term]) -> Number:
-        return Number(self, twin(*map(self.content, arguments)))
+    def truth(self, text: str, twin: Callable[..., Any], *terms: Term | Truth) -> Truth:
+        return Truth(self, twin(*map(self.content, terms)))
 
     def chosen(self, truth: Truth, first: Arm, second: Arm) -> Number:
         arms = (self.content(arm() if callable(arm) else arm) for arm in (first, second))
@@ -330,7 +284,8 @@ def of_output(number: Number, values: F32) -> Number:
 
 def _function(name: str, twin: Callable[..., F32]) -> Callable[..., Number]:
     def call(first: Number, *others: Term) -> Number:
-        return first.way.called(name, twin, (first, *others))
+        text = f"{name}({', '.join('{}' for _ in (first, *others))})"
+        return first.way.number(text, twin, first, *others)
 
     call.__name__, call.__doc__ = name, twin.__doc__
     return call
