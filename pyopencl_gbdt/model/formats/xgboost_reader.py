@@ -23,10 +23,10 @@ from pyopencl_gbdt.model.formats.xgboost_links import (
     MULTICLASS,
     SUPPORTED_OBJECTIVES,
     margins_from_base_scores,
+    read_objective_parameters,
     scores_agree,
     scores_of,
 )
-from pyopencl_gbdt.model.formats.xgboost_parameters import read_objective_parameters
 from pyopencl_gbdt.model.formats.xgboost_trees import XGBOOST_NONE, check_symmetric, read_trees
 from pyopencl_gbdt.model.formats.xgboost_vectors import has_vectors, read_vector_trees
 from pyopencl_gbdt.model.leaf_kinds import leaf_kind_of
