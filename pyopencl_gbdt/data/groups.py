@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyopencl_gbdt.data.arrays.containers import as_array
-from pyopencl_gbdt.data.targets import check_weight, column_of
+from pyopencl_gbdt.data.targets import check_weight, column_of, refuse
 from pyopencl_gbdt.errors import DataError
-from pyopencl_gbdt.messages import Source, plural, show
+from pyopencl_gbdt.messages import Source, plural
 
 I64 = NDArray[np.int64]
 F32 = NDArray[np.float32]
@@ -91,12 +91,8 @@ def expand_weight(weight: Any, offsets: I64 | None, n_rows: int) -> F32 | None:
     of_row = check_weight(weight, n_rows)
     assert of_row is not None
     wrong = of_row != np.repeat(of_row[offsets[:-1]], np.diff(offsets))
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        raise DataError(
-            f"weight holds {show(of_row[row])} at {Source('weight', is_vector=True).place(row, 0)}"
-            f": expected the weight of the other rows of its query; give one weight a query"
-        )
+    expected = "the weight of the other rows of its query"
+    refuse(wrong, of_row, "weight", expected, "give one weight a query")
     return of_row
 
 

@@ -90,13 +90,9 @@ def check_labels(y: NDArray[np.float32], objective: str) -> NDArray[np.float32]:
         Names the first refused label, its row, and what is allowed.
     """
     rule = LABELS.get(objective)
-    wrong = np.zeros(0, np.bool_) if rule is None else rule.wrong(y)
-    if rule is not None and wrong.any():
-        row = int(np.argmax(wrong))
-        raise DataError(
-            f"y holds {show(y[row])} at {Source('y', is_vector=True).place(row, 0)}: expected "
-            f"{rule.expected} for objective={objective!r}; {rule.move}"
-        )
+    if rule is not None:
+        expected = f"{rule.expected} for objective={objective!r}"
+        refuse(rule.wrong(y), y, "y", expected, rule.move)
     return y
 
 
@@ -328,13 +324,14 @@ def check_bounds(lower: Any, upper: Any, n_rows: int) -> tuple[F32 | None, F32 |
         )
     low = check_vector(lower, n_rows, LOWER)
     high = check_vector(upper, n_rows, UPPER, infinity=True)
-    _refuse(low < 0, low, LOWER, "a number >= 0", "give 0 where there is no bound")
-    _refuse(high <= 0, high, UPPER, "a number > 0", "give infinity where there is no bound")
-    _refuse(high < low, high, UPPER, f"{LOWER} or more", "swap them, if they were mixed up")
+    refuse(low < 0, low, LOWER, "a number >= 0", "give 0 where there is no bound")
+    refuse(high <= 0, high, UPPER, "a number > 0", "give infinity where there is no bound")
+    refuse(high < low, high, UPPER, f"{LOWER} or more", "swap them, if they were mixed up")
     return low, high
 
 
-def _refuse(wrong: NDArray[np.bool_], values: F32, name: str, expected: str, move: str) -> None:
+def refuse(wrong: NDArray[np.bool_], values: F32, name: str, expected: str, move: str) -> None:
+    """Raise ``DataError`` about the first number of a vector that is wrong, if one is."""
     if wrong.any():
         row = int(np.argmax(wrong))
         place = Source(name, is_vector=True).place(row, 0)

@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.data.groups import whole_offsets
-from pyopencl_gbdt.errors import DataError, ParameterError
+from pyopencl_gbdt.data.targets import refuse
+from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.lazy_dataclasses import dataclass
-from pyopencl_gbdt.messages import Source, show
 
 if TYPE_CHECKING:
     from pyopencl_gbdt.parameters.parameters import Parameters
@@ -62,13 +62,9 @@ def ndcg(
     As in XGBoost, the 1 of a query without a relevant row is not weighted.
     """
     wrong = (label < 0) | (exp_gain & ((label != np.rint(label)) | (label > 31)))
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        allowed = "whole numbers 0..31" if exp_gain else "numbers >= 0"
-        raise DataError(
-            f"y holds {show(label[row])} at {Source('y', is_vector=True).place(row, 0)}: expected "
-            f"{allowed} for ndcg; change the labels, or give another eval_metric"
-        )
+    allowed = "whole numbers 0..31" if exp_gain else "numbers >= 0"
+    move = "change the labels, or give another eval_metric"
+    refuse(wrong, label, "y", f"{allowed} for ndcg", move)
     offsets, query, rank = _places(label, offsets)
     gain = np.exp2(label.astype(np.float64)) - 1.0 if exp_gain else label.astype(np.float64)
     discount = _counted(rank, top) / np.log2(rank + 2.0)
@@ -218,9 +214,5 @@ def _mean(values: F64, of_query: F64) -> float:
 
 def _check_binary(label: F32, name: str) -> None:
     wrong = (label != 0) & (label != 1)
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        raise DataError(
-            f"y holds {show(label[row])} at {Source('y', is_vector=True).place(row, 0)}: expected "
-            f"0 or 1 for {name}; give 1 for relevant rows, or eval_metric='ndcg'"
-        )
+    move = "give 1 for relevant rows, or eval_metric='ndcg'"
+    refuse(wrong, label, "y", f"0 or 1 for {name}", move)

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from pyopencl_gbdt.data.targets import refuse
 from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.lazy_dataclasses import dataclass
-from pyopencl_gbdt.messages import Source, show
 from pyopencl_gbdt.objectives.base import F32, Objective
 
 if TYPE_CHECKING:
@@ -148,10 +148,5 @@ class RankMap(LambdaRank):
 def check_relevance(label: F32) -> None:
     """Raise an error unless labels are integers 0 to 31, which have an exponential gain."""
     wrong = (label != np.rint(label)) | (label < 0) | (label > MOST_RELEVANT)
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        raise DataError(
-            f"y holds {show(label[row])} at {Source('y', is_vector=True).place(row, 0)}: expected "
-            f"whole numbers 0..{MOST_RELEVANT}, as their gain is 2^label - 1; regrade them, or "
-            "give ndcg_exp_gain=False"
-        )
+    expected = f"whole numbers 0..{MOST_RELEVANT}, as their gain is 2^label - 1"
+    refuse(wrong, label, "y", expected, "regrade them, or give ndcg_exp_gain=False")
