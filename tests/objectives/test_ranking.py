@@ -9,9 +9,9 @@ import pytest
 
 from pyopencl_gbdt import Dataset, Model, cv, train
 from pyopencl_gbdt.errors import DataError, ParameterError
-from pyopencl_gbdt.gradients.lambda_gradients import query_tables
 from pyopencl_gbdt.metrics import get_metric
 from pyopencl_gbdt.objectives import get_objective
+from pyopencl_gbdt.objectives.query_tables import query_tables
 from pyopencl_gbdt.parameters.parameters import Parameters
 from tests.conftest import TEST_DEVICE
 from tests.reference.host_gradients import host_gradients

@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.data.dataset import Dataset
-from pyopencl_gbdt.gradients.lambda_gradients import QueryTables, query_tables
 from pyopencl_gbdt.numerics.portable_math import (
     df_from_i64,
     ordered,
@@ -21,6 +20,7 @@ from pyopencl_gbdt.numerics.portable_math import (
     to_quanta,
 )
 from pyopencl_gbdt.numerics.random_numbers import mix
+from pyopencl_gbdt.objectives.query_tables import QueryTables, query_tables
 from pyopencl_gbdt.objectives.ranking import LambdaRank
 
 F32 = npt.NDArray[np.float32]
