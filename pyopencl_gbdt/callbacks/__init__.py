@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyopencl_gbdt.callbacks.base import (
-    CallbackList,
-    EvalsLog,
-    Plan,
-    TrainingCallback,
-    TrainingModel,
-)
 from pyopencl_gbdt.public_names import at_first_use
 
 if TYPE_CHECKING:
+    from pyopencl_gbdt.callbacks.base import (
+        CallbackList,
+        EvalsLog,
+        Plan,
+        TrainingCallback,
+        TrainingModel,
+    )
     from pyopencl_gbdt.callbacks.checkpoint import TrainingCheckPoint
     from pyopencl_gbdt.callbacks.early_stopping import EarlyStopping
     from pyopencl_gbdt.callbacks.monitor import EvaluationMonitor, ProgressBar
@@ -22,11 +22,16 @@ if TYPE_CHECKING:
 __getattr__ = at_first_use(
     __name__,
     {
+        "CallbackList": "base",
         "EarlyStopping": "early_stopping",
+        "EvalsLog": "base",
         "EvaluationMonitor": "monitor",
         "LearningRateScheduler": "schedule",
+        "Plan": "base",
         "ProgressBar": "monitor",
+        "TrainingCallback": "base",
         "TrainingCheckPoint": "checkpoint",
+        "TrainingModel": "base",
         "reset_parameter": "schedule",
     },
 )

@@ -36,7 +36,7 @@ from pyopencl_gbdt.fit.parts import FitParts, allocate, scaled_weights
 from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.growth.grown_trees import GrownTrees
 from pyopencl_gbdt.growth.policy import Policy
-from pyopencl_gbdt.growth.round_kernels import built_kernels
+from pyopencl_gbdt.growth.round_kernels import RoundKernels, built_kernels
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.pages.paged import check_width
@@ -51,10 +51,10 @@ if TYPE_CHECKING:
 LateStart = Callable[[FitParts], Start]
 
 
-def _tally(parts: FitParts, left_out: frozenset[str]) -> Tally:
+def _tally(parts: FitParts, kernels: RoundKernels) -> Tally:
     from pyopencl_gbdt.profiling.traffic import Tally
 
-    return Tally(parts, left_out)
+    return Tally(parts, kernels.recipe.left_out)
 
 
 class Fit(FinishedRounds):
@@ -134,8 +134,7 @@ class Fit(FinishedRounds):
         self.learning_rate = params.learning_rate
         self.reads_last_trees = True
         """Whether the last round's trees are read before somebody asks; for folds nobody may."""
-        left_out = self.kernels.recipe.left_out
-        self.tally = None if device.profiler is None else _tally(self.parts, left_out)
+        self.tally = None if device.profiler is None else _tally(self.parts, self.kernels)
         self._begin()
 
     def _begin(self) -> None:
