@@ -71,7 +71,7 @@ def check_inputs(n: int, n_rows: int) -> None:
         Which inputs differ.
     """
     for name, made in samples.inputs(n, n_rows).items():
-        if digest(made) != DIGESTS[samples.inputs_name(n, n_rows)][name]:
+        if digest(made) != DIGESTS[f"inputs {n} {n_rows}"][name]:
             raise GBDTError(
                 f"NumPy {np.__version__} makes other inputs ({name}) on this machine than "
                 "elsewhere, so no result can be compared; install another version of NumPy"

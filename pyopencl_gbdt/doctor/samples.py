@@ -113,24 +113,3 @@ def inputs(n: int, n_rows: int) -> dict[str, npt.NDArray[Any]]:
     data = rows(n_rows)
     found = {**vars(elements(n)), "values": data.values, "weight": data.weight}
     return {**found, **data.labels}
-
-
-# Keys of the digests.
-def inputs_name(n: int, n_rows: int) -> str:
-    """Return the name of the inputs of a size."""
-    return f"inputs {n} {n_rows}"
-
-
-def primitive_name(kernel: str, n: int) -> str:
-    """Return the name of the results of a primitive."""
-    return f"{kernel} {n}"
-
-
-def explanation_name(n_rows: int) -> str:
-    """Return the name of the contributions to rows of a training."""
-    return f"contributions {n_rows}"
-
-
-def training_name(loss: str, n_rows: int) -> str:
-    """Return the name of the results of a training."""
-    return f"training {loss} {n_rows}"

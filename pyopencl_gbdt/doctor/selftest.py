@@ -248,15 +248,15 @@ def cases(device: Device) -> list[Case]:
     for kernel in kernels():
         if kernel in RESULTS:
             run = partial(RESULTS[kernel], device, elements)
-            add(kernel, samples.primitive_name(kernel, n), run, choose(kernel, caps), True)
+            add(kernel, f"{kernel} {n}", run, choose(kernel, caps), True)
     best = choose("histogram", caps).name
     for variant in runnable("histogram", caps):
         chosen = variant.name == best
         for loss in samples.TRAININGS if chosen else ["binary:logistic"]:
             run = partial(train_and_predict, device, loss, rows)
-            add(f"training {loss}", samples.training_name(loss, n_rows), run, variant, chosen)
+            add(f"training {loss}", f"training {loss} {n_rows}", run, variant, chosen)
     explains = partial(train_and_explain, device, rows)
-    name, variant = samples.explanation_name(n_rows), choose("contributions", caps)
+    name, variant = f"contributions {n_rows}", choose("contributions", caps)
     add("contributions", name, explains, variant, True)
     for variant in variants_on_trial(caps):
         trial = partial(try_look_back, device, variant)

@@ -107,11 +107,11 @@ def explained(data):
 def digests_of_twins(n, n_rows):
     """Yield (key, digest of every array) of the inputs and the results of a size."""
     elements, rows = samples.elements(n), samples.rows(n_rows)
-    found = {samples.inputs_name(n, n_rows): samples.inputs(n, n_rows)}
+    found = {f"inputs {n} {n_rows}": samples.inputs(n, n_rows)}
     for kernel, twin in TWINS.items():
-        found[samples.primitive_name(kernel, n)] = twin(elements)
+        found[f"{kernel} {n}"] = twin(elements)
     for loss in samples.TRAININGS:
-        found[samples.training_name(loss, n_rows)] = trained(loss, rows)
-    found[samples.explanation_name(n_rows)] = explained(rows)
+        found[f"training {loss} {n_rows}"] = trained(loss, rows)
+    found[f"contributions {n_rows}"] = explained(rows)
     for name, arrays in found.items():
         yield name, {what: digest(array) for what, array in arrays.items()}
