@@ -1,5 +1,7 @@
 """`compat.lightgbm`: what is refused, and what is told."""
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -169,3 +171,21 @@ def test_linear_leaves(tmp_path):
     )
     more = trained({"linear_tree": True}, y, 2, init_model=booster)
     assert more.num_trees() == 7
+
+
+@pytest.mark.parametrize(
+    "callback",
+    [
+        lgb.log_evaluation(5),
+        lgb.record_evaluation({}),
+        lgb.reset_parameter(learning_rate=[0.1, 0.2]),
+        lgb.early_stopping(3),
+    ],
+    ids=["log", "record", "reset", "stop"],
+)
+def test_callbacks_can_be_pickled(callback):
+    """LightGBM's can, so that other processes take them."""
+    again = pickle.loads(pickle.dumps(callback))
+    for name in ("order", "before_iteration"):
+        assert getattr(again, name) == getattr(callback, name)
+    assert callable(again)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from pyopencl_gbdt.compat.lightgbm.booster import Booster
@@ -57,21 +58,21 @@ def _line(results: Sequence[EvalResult], *, show_stdv: bool = True) -> str:
 
 
 def _placed(call: _Callback, order: int, *, before: bool = False) -> _Callback:
-    """Return a callback that is called in some order, before or after a round."""
+    """Set when a callback is called; a ``partial`` keeps that when it is pickled."""
     vars(call).update(order=order, before_iteration=before)
     return call
 
 
 def log_evaluation(period: int = 1, show_stdv: bool = True) -> _Callback:
     """Return a callback that prints metrics every so many rounds."""
+    return _placed(partial(_log, period, show_stdv), 10)
 
-    def log(env: CallbackEnv) -> None:
-        due = period > 0 and (env.iteration + 1) % period == 0
-        if due and env.evaluation_result_list:
-            line = _line(env.evaluation_result_list, show_stdv=show_stdv)
-            log_info(f"[{env.iteration + 1}]\t{line}")
 
-    return _placed(log, 10)
+def _log(period: int, show_stdv: bool, env: CallbackEnv) -> None:
+    due = period > 0 and (env.iteration + 1) % period == 0
+    if due and env.evaluation_result_list:
+        line = _line(env.evaluation_result_list, show_stdv=show_stdv)
+        log_info(f"[{env.iteration + 1}]\t{line}")
 
 
 def record_evaluation(eval_result: dict[str, dict[str, list[Any]]]) -> _Callback:
@@ -84,33 +85,33 @@ def record_evaluation(eval_result: dict[str, dict[str, list[Any]]]) -> _Callback
     """
     if not isinstance(eval_result, dict):
         raise TypeError("eval_result should be a dictionary")
+    return _placed(partial(_record, eval_result), 20)
 
-    def record(env: CallbackEnv) -> None:
-        if env.iteration == env.begin_iteration:
-            eval_result.clear()
-        for one in env.evaluation_result_list or ():
-            own = eval_result.setdefault(one.dataset_name, OrderedDict())
-            if one.is_cv_result():
-                own.setdefault(f"{one.metric_name}-mean", []).append(one.metric_value)
-                own.setdefault(f"{one.metric_name}-stdv", []).append(one.metric_std_dev)
-            else:
-                own.setdefault(one.metric_name, []).append(one.metric_value)
 
-    return _placed(record, 20)
+def _record(found: dict[str, dict[str, list[Any]]], env: CallbackEnv) -> None:
+    if env.iteration == env.begin_iteration:
+        found.clear()
+    for one in env.evaluation_result_list or ():
+        own = found.setdefault(one.dataset_name, OrderedDict())
+        if one.is_cv_result():
+            own.setdefault(f"{one.metric_name}-mean", []).append(one.metric_value)
+            own.setdefault(f"{one.metric_name}-stdv", []).append(one.metric_std_dev)
+        else:
+            own.setdefault(one.metric_name, []).append(one.metric_value)
 
 
 def reset_parameter(**kwargs: Any) -> _Callback:
     """Return a callback that changes parameters before each round: lists, or functions of it."""
+    return _placed(partial(_reset, kwargs), 10, before=True)
 
-    def reset(env: CallbackEnv) -> None:
-        found = {name: _value(name, given, env) for name, given in kwargs.items()}
-        changed = {name: value for name, value in found.items() if value != env.params.get(name)}
-        if changed:
-            for one in [env.model] if isinstance(env.model, Booster) else env.model.boosters:
-                one.reset_parameter(changed)
-            env.params.update(changed)
 
-    return _placed(reset, 10, before=True)
+def _reset(values: dict[str, Any], env: CallbackEnv) -> None:
+    found = {name: _value(name, given, env) for name, given in values.items()}
+    changed = {name: value for name, value in found.items() if value != env.params.get(name)}
+    if changed:
+        for one in [env.model] if isinstance(env.model, Booster) else env.model.boosters:
+            one.reset_parameter(changed)
+        env.params.update(changed)
 
 
 def _value(name: str, given: Any, env: CallbackEnv) -> Any:
