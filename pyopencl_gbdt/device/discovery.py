@@ -148,8 +148,7 @@ _NO_CUPY = f"CUDA: CuPy is not installed; {pip_install('cuda12')}"
 #: CPU runtimes, best first. A launch with a wait takes 5-7 us on Intel's, 35-50 us on PoCL (2
 #: cores).
 _CPU_ORDER = ("intel", "portable computing language")
-#: Capabilities of devices that were opened: a fit looks them up in tables a hundred times, and the
-#: same object is found faster than an equal one.
+#: Capabilities of opened devices, which a fit looks up often: the same object is found faster.
 _opened: dict[Capabilities, Capabilities] = {}
 
 
@@ -384,16 +383,18 @@ def open_device(spec: str | Device = "auto", *, profile: bool = False) -> Device
             )
         return spec
     info = find(spec)
-    assert info.caps is not None
-    if first_use.examine(info.caps):
+    if info.caps is not None and first_use.examine(info.caps):
         info = find(spec)  # its capabilities may be corrected now
-    found = info.caps
-    assert found is not None
-    caps = _opened.setdefault(found, found)
+    assert info.caps is not None
+    return opened(_opened.setdefault(info.caps, info.caps), info.handle, profile=profile)
+
+
+def opened(caps: Capabilities, handle: Any, *, profile: bool = False) -> Device:
+    """Open a device that was looked up, with a queue of its own."""
     if caps.api == "cuda":
         from pyopencl_gbdt.device.cuda.device import CudaDevice
 
         return CudaDevice(caps, profile=profile)
     from pyopencl_gbdt.device.opencl.device import OpenCLDevice
 
-    return OpenCLDevice(info.handle, caps, profile=profile)
+    return OpenCLDevice(handle, caps, profile=profile)

@@ -139,10 +139,10 @@ def checked(template: str, params: Mapping[str, Param]) -> Params:
         If a declared parameter is missing or an undeclared one is given.
     """
     wanted = declared(template)
-    missing, unknown = wanted - params.keys(), params.keys() - wanted
-    if missing or unknown:
+    if params.keys() != wanted:
+        missing, unknown = wanted - params.keys(), params.keys() - wanted
         raise TypeError(
             f"template {template!r}: missing parameters {sorted(missing)}, "
             f"undeclared parameters {sorted(unknown)}; it declares {sorted(wanted)}"
         )
-    return tuple((name, type(value).__name__, value) for name, value in sorted(params.items()))
+    return tuple([(name, type(value).__name__, value) for name, value in sorted(params.items())])

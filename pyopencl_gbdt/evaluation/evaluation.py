@@ -61,7 +61,10 @@ def kind_of(metric: Metric) -> MetricKind | None:
 
 def has_kernels(metric: Metric, objective: Objective, rows: Dataset) -> bool:
     """Tell whether kernels compute a metric of a set; for curves, labels must be 0 and 1."""
-    kind = kind_of(metric)
+    return _suits(kind_of(metric), metric, objective, rows)
+
+
+def _suits(kind: MetricKind | None, metric: Metric, objective: Objective, rows: Dataset) -> bool:
     if kind is None or rows.label.size > _MOST_ROWS:
         return False
     if objective.n_outputs > 1 and not isinstance(objective, SoftProb | Distribution):
@@ -80,7 +83,7 @@ def runs_kernels(device: Device, metric: Metric, objective: Objective, rows: Dat
     kind = kind_of(metric)
     if at_hand and simple and kind is not None and kind.exact_on_host(metric):
         return False
-    return has_kernels(metric, objective, rows)
+    return _suits(kind, metric, objective, rows)
 
 
 def n_classes_of(objective: Objective) -> int:

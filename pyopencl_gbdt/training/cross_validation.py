@@ -211,9 +211,9 @@ def _prepared(
 def _run(tasks: list[Task], callbacks: CallbackList) -> Log:
     """Train all folds, one round each in turn; return the metrics up to the best round."""
     with ExitStack() as stack:
-        opened = Joining(tasks)
+        opens = Joining(tasks)
         with without_collector():  # it would look at the many objects of fits again and again
-            fits = [stack.enter_context(opened_fit(task, opened=opened)) for task in tasks]
+            fits = [stack.enter_context(opened_fit(task, opens=opens)) for task in tasks]
         model = TrainingModel(fits, fits[0].n_rounds if fits else 0)
         try:
             return _rounds(model, fits, callbacks)

@@ -12,7 +12,8 @@ from itertools import chain
 
 import numpy as np
 
-from pyopencl_gbdt.device import Device, DeviceArray
+from pyopencl_gbdt.device import Capabilities, Device, DeviceArray, open_device
+from pyopencl_gbdt.device.discovery import opened
 from pyopencl_gbdt.device.joined_launches import joined, joined_by_first
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.device.room import Room
@@ -49,7 +50,7 @@ def joins(device: Device, tasks: Sequence[Task]) -> bool:
 
 
 class Joining:
-    """Lets the devices of fits share a queue, where that is faster.
+    """Opens the devices of fits, which share a queue where that is faster.
 
     Parameters
     ----------
@@ -60,12 +61,17 @@ class Joining:
     def __init__(self, tasks: Sequence[Task]) -> None:
         self._tasks = tasks
         self._first: Device | None = None
+        self._found: tuple[str, Capabilities] | None = None
         self._room: Room | None = None
 
-    def __call__(self, device: Device) -> None:
-        """Prepare the device of a fit; call it for one after the other."""
+    def __call__(self, name: str) -> Device:
+        """Open the device of a fit; call it for one after the other."""
+        if self._first is None or self._found is None or name != self._found[0]:
+            device = open_device(name)
+        else:
+            device = opened(self._found[1], getattr(self._first, "cl_device", None))
         if self._first is None:
-            self._first = device
+            self._first, self._found = device, (name, device.caps)
             if len(self._tasks) > 1 and joins(device, self._tasks):
                 self._room = Room(len(self._tasks))
                 tell_matrices(self._room.shared, [task.data.features for task in self._tasks])
@@ -73,6 +79,7 @@ class Joining:
         elif self._room is not None and self._first.process_key == device.process_key:
             device.share_queue(self._first)
             device.room = self._room.job()
+        return device
 
 
 def enqueued_together(fits: Sequence[RunningTask]) -> Sequence[EnqueuedRounds]:

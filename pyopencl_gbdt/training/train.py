@@ -214,12 +214,12 @@ def _fit(
 
 @contextlib.contextmanager
 def opened_fit(
-    task: Task, *, profile: bool = False, opened: Callable[[Device], None] | None = None
+    task: Task, *, profile: bool = False, opens: Callable[[str], Device] | None = None
 ) -> Iterator[RunningTask]:
     """Open what ``task.params.device`` names, and yield a fit that callbacks can drive.
 
-    ``opened`` is called with a device that trains alone, before it is used. If the block ends
-    early, for example by Ctrl-C, all devices are waited for and all threads end.
+    ``opens`` opens a device that trains alone. If the block ends early, for example by Ctrl-C, all
+    devices are waited for and all threads end.
     """
     from pyopencl_gbdt.device import open_device
     from pyopencl_gbdt.device.limited_device import limit_memory
@@ -246,9 +246,7 @@ def opened_fit(
                 yield together
             return
         name = parts.devices[0].caps.device_id
-    device = open_device(name, profile=profile)
-    if opened is not None:
-        opened(device)
+    device = open_device(name, profile=profile) if opens is None else opens(name)
     limit_memory(device, task.params.device_memory)
     device.warm_up()
     with settled(device):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt import Dataset
-from pyopencl_gbdt.device import DeviceArray
+from pyopencl_gbdt.device import DeviceArray, discovery
 from pyopencl_gbdt.growth.round_kernels import RoundKernels
 from pyopencl_gbdt.training import joined_fits
 from pyopencl_gbdt.training.alike_fits import steps_between
@@ -38,7 +38,7 @@ def opened(stack, monkeypatch, given, X=X, weight=None):
             prepare({**PARAMS, **given}, own, [(own, "train"), (test, "test")], None, None)
         )
     joining = Joining(tasks)
-    return [stack.enter_context(opened_fit(task, opened=joining)) for task in tasks]
+    return [stack.enter_context(opened_fit(task, opens=joining)) for task in tasks]
 
 
 def launches(fit):
@@ -113,6 +113,15 @@ def test_fits_that_differ(other, monkeypatch):
         assert steps_between(fits) is None
         ConcurrentFits(enqueued_together(fits)).run(2)
         assert [len(fit.fit.finished_trees()) for fit in fits] == [2, 2, 2]
+
+
+def test_the_device_of_folds_is_looked_up_once(monkeypatch):
+    found, find = [], discovery.find
+    monkeypatch.setattr(discovery, "find", lambda name: found.append(name) or find(name))
+    with ExitStack() as stack:
+        fits = opened(stack, monkeypatch, {})
+        assert found == [TEST_DEVICE]
+        assert len({id(fit.device) for fit in fits}) == len(fits)
 
 
 def test_trees_that_nobody_asks_for_are_not_read(monkeypatch):

@@ -112,8 +112,8 @@ def check_bytes(changed, monkeypatch):
                 own, test = Dataset(X[some], Y[some]), Dataset(X[~some], Y[~some])
                 evals = [(own, "train"), (test, "test")]
                 tasks.append(prepare(given, own, evals, None, None, custom))
-            opened = Joining(tasks) if way == "one queue" else None
-            fits = [stack.enter_context(opened_fit(task, opened=opened)) for task in tasks]
+            opens = Joining(tasks) if way == "one queue" else None
+            fits = [stack.enter_context(opened_fit(task, opens=opens)) for task in tasks]
             if way:
                 together = enqueued_together(fits)
                 assert len(together) == (1 if way == "one queue" else len(fits))

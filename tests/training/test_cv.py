@@ -14,11 +14,11 @@ from pyopencl_gbdt.callbacks import (
     TrainingCallback,
     TrainingCheckPoint,
 )
-from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.training import preparing
 from pyopencl_gbdt.training.cross_validation import _add_rounds
 from pyopencl_gbdt.training.folds import make_folds
+from pyopencl_gbdt.training.joined_fits import Joining
 from tests.conftest import TEST_DEVICE
 
 RNG = np.random.default_rng(12)
@@ -221,13 +221,13 @@ class Fails(TrainingCallback):
 
 
 def test_an_error_of_a_callback_frees_the_memory(monkeypatch):
-    devices = []
+    devices, opens = [], Joining.__call__
 
-    def opened(*arguments, **options):
-        devices.append(open_device(*arguments, **options))
+    def opened(joining, name):
+        devices.append(opens(joining, name))
         return devices[-1]
 
-    monkeypatch.setattr("pyopencl_gbdt.device.open_device", opened)
+    monkeypatch.setattr(Joining, "__call__", opened)
     with pytest.raises(ZeroDivisionError) as caught:
         cv(PARAMS, Dataset(X, Y), 3, callbacks=[Fails()])
     assert len(devices) == 3
@@ -262,7 +262,7 @@ BAD = [
 
 @pytest.mark.parametrize(("options", "words"), BAD, ids=[words for _, words in BAD])
 def test_bad_calls_are_refused_before_anything_runs(monkeypatch, options, words):
-    monkeypatch.setattr("pyopencl_gbdt.device.open_device", None)
+    monkeypatch.setattr("pyopencl_gbdt.training.joined_fits.open_device", None)
     label = np.linspace(0, 1, 240)
     with pytest.raises(ParameterError, match=words):
         cv(PARAMS, Dataset(X, label), 2, **options)
