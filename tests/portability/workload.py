@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from unittest.mock import patch
@@ -291,6 +292,10 @@ def _others(device: NullDevice) -> None:
                 device.build(template, **params)
 
 
+#: Fits are prepared by words in the environment, which the threads of several chips share.
+_preparing = threading.Lock()
+
+
 def everything(caps: Capabilities) -> NullDevice:
     """Prepare all that the library can do on a device; nothing runs.
 
@@ -303,7 +308,12 @@ def everything(caps: Capabilities) -> NullDevice:
     NullDevice
         Its ``built`` lists every program, its ``complaints`` what did not fit.
     """
-    device = NullDevice(caps)
+    with _preparing:
+        return _everything(NullDevice(caps))
+
+
+def _everything(device: NullDevice) -> NullDevice:
+    caps = device.caps
     for kernel, prepare in PRIMITIVES.items():
         for variant in runnable(kernel, caps):
             device.label = variant.name
