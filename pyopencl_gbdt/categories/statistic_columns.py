@@ -38,7 +38,7 @@ from pyopencl_gbdt.model.statistics import Statistics
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.pages.orders import OrderCodes, Orders
 from pyopencl_gbdt.pages.page import QuantizedData
-from pyopencl_gbdt.parameters.category_offers import Offer, offers
+from pyopencl_gbdt.parameters.category_offers import Offer
 from pyopencl_gbdt.parameters.constraints import limits_of
 from pyopencl_gbdt.parameters.parameters import Parameters
 
@@ -368,11 +368,6 @@ def _names(data: Dataset, statistics: Statistics, n_empty: int) -> list[str]:
     names = "f{}".format if own is None else own.__getitem__
     made = [statistics.name(feature, names) for feature in range(statistics.n_features)]
     return [*made, *(f"combination {i}" for i in range(n_empty))]
-
-
-def offered(params: Parameters, data: Dataset) -> dict[int, Offer]:
-    """Return what each categorical column offers, by its number."""
-    return offers(params, {column: own.n_levels for column, own in data.categories.items()})
 
 
 def extended_constraints(params: Parameters, data: Dataset, statistics: Statistics) -> Parameters:

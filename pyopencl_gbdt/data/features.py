@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -32,7 +32,6 @@ from pyopencl_gbdt.data.batches.rows import BatchedRows, not_whole
 from pyopencl_gbdt.data.blurred import Blurred
 from pyopencl_gbdt.data.budget import check_free
 from pyopencl_gbdt.data.categories.chosen import check_categorical
-from pyopencl_gbdt.data.categories.columns import Column, factorize
 from pyopencl_gbdt.data.categories.levels import (
     Categories,
     Levels,
@@ -48,6 +47,9 @@ from pyopencl_gbdt.device.foreign import DeviceMatrix, as_cupy, device_matrix
 from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.messages import Source
+
+if TYPE_CHECKING:
+    from pyopencl_gbdt.data.categories.columns import Column
 
 #: pandas' dtypes of categories and strings, by name.
 _CATEGORY = re.compile(r"(category|str|string)$|(large_)?string\[|dictionary<")
@@ -100,6 +102,8 @@ def _is_category(dtype: Any) -> bool:
 
 
 def _is_text(column: Column | NDArray[Any]) -> bool:
+    from pyopencl_gbdt.data.categories.columns import Column
+
     if isinstance(column, Column):
         return True
     return column.dtype.kind == "U" or (column.dtype.kind == "O" and _has_text(column))
@@ -248,6 +252,8 @@ def _encoded(
     missing: float | None,
 ) -> Features:
     """Encode the categorical columns, and convert the others to float32."""
+    from pyopencl_gbdt.data.categories.columns import factorize
+
     n_rows = raw.shape[0]
     check_free(
         n_rows * (4 * raw.n_columns + 4 * len(columns) + 24),

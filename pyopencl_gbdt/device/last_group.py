@@ -19,11 +19,6 @@ from itertools import chain
 from typing import Any
 
 from pyopencl_gbdt.device.base import DeviceArray
-from pyopencl_gbdt.device.followed_source import (
-    NotFollowedError,
-    fixed_parameters,
-    followed_source,
-)
 from pyopencl_gbdt.device.program import Action, BoundKernel, Launch, Program, bound_kernel
 from pyopencl_gbdt.device.render import used_headers
 from pyopencl_gbdt.device.signature import Parameter, signatures
@@ -113,6 +108,8 @@ def _joined(
     before: Action, after: Action, pairs: Mapping[str, str], arrived: DeviceArray
 ) -> _Wanted | None:
     """Return two launches as one; None if they stay two."""
+    from pyopencl_gbdt.device.followed_source import NotFollowedError
+
     first, second = bound_kernel(before), bound_kernel(after)
     if first is None or second is None:
         return None
@@ -138,6 +135,8 @@ def _headers(api: str, *templates: str) -> tuple[str, ...]:
 
 
 def _source(first: BoundKernel, second: BoundKernel, shared: Mapping[str, str]) -> str:
+    from pyopencl_gbdt.device.followed_source import followed_source
+
     device, own, then = first.program.device, first.program, second.program
     api, wg_size = device.caps.api, own.wg_size
     text = then.source
@@ -155,6 +154,8 @@ def _shared(first: BoundKernel, second: BoundKernel) -> dict[str, str]:
 
     Numbers are shared by their name, as launches of other levels have others.
     """
+    from pyopencl_gbdt.device.followed_source import fixed_parameters
+
     fixed = fixed_parameters(first.program.source, first.name)
     numbers: dict[tuple[str, str], Any] = {}
     arrays: dict[tuple[str, int], list[str]] = {}

@@ -10,7 +10,6 @@ from typing import NamedTuple
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.device.arena import Arena, MemoryPlan
 from pyopencl_gbdt.device.base import MOST_Y
-from pyopencl_gbdt.device.paper import PaperDevice, PaperTeam
 from pyopencl_gbdt.device.team.member import Team
 from pyopencl_gbdt.device.team.messages import (
     ForestBlock,
@@ -221,6 +220,8 @@ def on_paper(parts: FitParts) -> FitParts:
 
     Its pages are those of the fit; if there are none yet, pages as they will be.
     """
+    from pyopencl_gbdt.device.paper import PaperDevice, PaperTeam
+
     real, paper = parts.rows, PaperDevice.like(parts.arena.device)
     arena, ways = Arena(paper, parts.arena.beside), replace(parts.ways, device=paper)
     team = real.team

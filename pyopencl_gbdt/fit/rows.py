@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,6 @@ from pyopencl_gbdt.device.base import MOST_Y
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.device.team.member import Team
 from pyopencl_gbdt.device.team.messages import RowGroups
-from pyopencl_gbdt.device.team.sums import Window
 from pyopencl_gbdt.dtypes import QUANTA, VALUE
 from pyopencl_gbdt.fit.nodes import Batch, Nodes
 from pyopencl_gbdt.fit.page import (
@@ -28,7 +27,6 @@ from pyopencl_gbdt.fit.page import (
     resident_pages,
 )
 from pyopencl_gbdt.fit.page_schedule import PageSchedule, PageWise
-from pyopencl_gbdt.fit.page_stream import PageStream
 from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.fit.ways import RowLists, Ways
 from pyopencl_gbdt.lazy_dataclasses import dataclass
@@ -36,6 +34,10 @@ from pyopencl_gbdt.pages.page import AnyCodes, AnyPage, Page, most_page_bytes, p
 from pyopencl_gbdt.primitives.packed_codes import BlockOrder, JoinedCodes, PackedCodes, code_dtype
 from pyopencl_gbdt.primitives.tiled_codes import TiledCodes, tile_begins
 from pyopencl_gbdt.primitives.tiled_histogram_kernel import tile_capacity
+
+if TYPE_CHECKING:
+    from pyopencl_gbdt.device.team.sums import Window
+    from pyopencl_gbdt.fit.page_stream import PageStream
 
 #: Returns the first values of an array of rows.
 Values = Callable[[], npt.ArrayLike]
@@ -145,9 +147,8 @@ class FitRows(RowLists):
             return [(page.first_row, page.n_rows) for page in self.page_list]
         if self.features.columns is not None or self.features.tiled is not None:
             return [(0, self.n_rows)]
-        row_bytes = self.block_order.row_bytes
-        most = most_page_bytes(self.arena.device.caps, row_bytes)
-        return page_bounds(self.n_rows, row_bytes, most)
+        caps, row_bytes = self.arena.device.caps, self.block_order.row_bytes
+        return page_bounds(self.n_rows, row_bytes, most_page_bytes(caps, row_bytes))
 
     @property
     def pages(self) -> list[FitPage]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,14 +18,10 @@ from pyopencl_gbdt.device.transfers import clear_launch
 from pyopencl_gbdt.fit.nodes import Nodes
 from pyopencl_gbdt.fit.page import FitPage, PerRow, RowPart, in_slot
 from pyopencl_gbdt.fit.page_schedule import CODES, PageSchedule, PageWise
-from pyopencl_gbdt.fit.page_stream import LaunchAfter, PageStream, QueuePage, RunPass
 from pyopencl_gbdt.fit.rows import FitRows
 from pyopencl_gbdt.fit.share import Share
-from pyopencl_gbdt.fit.stream_in_place import StreamInPlace
 from pyopencl_gbdt.fit.ways import Ways
 from pyopencl_gbdt.lazy_dataclasses import dataclass
-from pyopencl_gbdt.pages.codecs import page_sizes
-from pyopencl_gbdt.pages.mapped_pages import MappedPages, can_map
 from pyopencl_gbdt.pages.page import AnyPage, Page
 from pyopencl_gbdt.pages.stored import (
     KeptPages,
@@ -36,6 +32,9 @@ from pyopencl_gbdt.pages.stored import (
     page_shape,
 )
 from pyopencl_gbdt.primitives.packed_codes import code_dtype, empty_codes
+
+if TYPE_CHECKING:
+    from pyopencl_gbdt.fit.page_stream import PageStream
 
 #: Room beyond the rows that are expected. The classes of importance are 12 % wide, so that their
 #: middle is 6 % off at most; chance adds a few standard deviations.
@@ -175,12 +174,16 @@ class RowsInTurn(FitRows):
     # -- launches of pages -------------------------------------------------------------------
     def _queued(self, action: PageWise) -> list[Action]:
         """Return the action that puts launches on the list of the next pass."""
+        from pyopencl_gbdt.fit.page_stream import QueuePage
+
         if self.stream is None:  # on paper
             return super()._queued(action)
         return [QueuePage(self.stream, action)]
 
     def all_rows_done(self) -> list[Action]:
         """Return the action after which all rows have been visited."""
+        from pyopencl_gbdt.fit.page_stream import RunPass
+
         return [] if self.stream is None else [RunPass(self.stream)]
 
     def cleared(self, name: str) -> list[Action]:
@@ -200,6 +203,8 @@ class RowsInTurn(FitRows):
 
     def in_order(self, actions: Sequence[Action]) -> list[Action]:
         """Return the same actions; launches of no page run behind those of pages before them."""
+        from pyopencl_gbdt.fit.page_stream import LaunchAfter, QueuePage, RunPass
+
         if self.stream is None:
             return list(actions)
         stream, of_pages = self.stream, (QueuePage, RunPass, ColumnsTaken)
@@ -325,6 +330,11 @@ class RowsInTurn(FitRows):
 
     def take_turns(self, stored: KeptPages) -> None:
         """Make room for the codes of some pages at a time; their arrays come with ``allocate``."""
+        from pyopencl_gbdt.fit.page_stream import PageStream
+        from pyopencl_gbdt.fit.stream_in_place import StreamInPlace
+        from pyopencl_gbdt.pages.codecs import page_sizes
+        from pyopencl_gbdt.pages.mapped_pages import MappedPages, can_map
+
         assert isinstance(stored, StoredPages)
         layout, device = self.features.layout, self.arena.device
         if self.schedule.in_place and can_map(stored):
@@ -358,6 +368,8 @@ class RowsInTurn(FitRows):
 
     def _fill_slots(self) -> None:
         """Give the arrays of rows to what moves the pages, once they are allocated."""
+        from pyopencl_gbdt.fit.stream_in_place import StreamInPlace
+
         assert self.stream is not None
         names, bounds, arrays = self.row_arrays.keys(), self.schedule.bounds, self.arena.arrays
         if isinstance(self.stream, StreamInPlace):

@@ -29,7 +29,6 @@ from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.rows import FitRows, Values
 from pyopencl_gbdt.fit.rows_in_turn import RowsInTurn
 from pyopencl_gbdt.gradients.gradients import Gradients
-from pyopencl_gbdt.numerics.random_numbers import SKETCHES
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.objectives.base import GIVEN_GRADIENTS
 
@@ -130,6 +129,8 @@ class Sketch:
     """
 
     def __init__(self, parts: FitParts, searched: FitParts, objective: Objective) -> None:
+        from pyopencl_gbdt.numerics.random_numbers import SKETCHES
+
         self.arena, self.rows, self.nodes, _, ways = parts
         self.searched = searched
         n_sketches = self.nodes.n_sketches

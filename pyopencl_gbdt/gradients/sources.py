@@ -17,7 +17,7 @@ from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.fit.nodes import Nodes
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.rows import FitRows
-from pyopencl_gbdt.gradients import by_row, cox, custom, lambda_gradients
+from pyopencl_gbdt.gradients import cox
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.objectives.base import RowOutputs
 from pyopencl_gbdt.objectives.classification import SoftProb
@@ -56,6 +56,8 @@ class GatheredGradients:
 
     def before_round(self, number: int) -> None:
         """Collect margins, compute gradients, and copy the member's own ones to the device."""
+        from pyopencl_gbdt.gradients import custom
+
         rows = self.rows
         margins = rows.team.exchange(Margins, rows.get("margins"))
         found = None
@@ -112,6 +114,8 @@ def source_of(objective: Objective, parts: FitParts, data: Dataset) -> GradientS
 
 @source_of.register
 def _(objective: SoftProb, parts: FitParts, data: Dataset) -> GradientSource:
+    from pyopencl_gbdt.gradients import by_row
+
     return by_row.Softmax(parts.rows, parts.nodes, parts.ways)
 
 
@@ -124,22 +128,30 @@ def _(objective: Cox, parts: FitParts, data: Dataset) -> GradientSource:
 
 @source_of.register
 def _(objective: Aft, parts: FitParts, data: Dataset) -> GradientSource:
+    from pyopencl_gbdt.gradients import by_row
+
     return by_row.AftGradients(parts.rows, parts.ways, objective, *log_bounds(*data.bounds))
 
 
 @source_of.register
 def _(objective: RowOutputs, parts: FitParts, data: Dataset) -> GradientSource:
+    from pyopencl_gbdt.gradients import by_row
+
     return by_row.RowOutputGradients(parts.rows, parts.ways, objective)
 
 
 @source_of.register
 def _(objective: LambdaRank, parts: FitParts, data: Dataset) -> GradientSource:
+    from pyopencl_gbdt.gradients import lambda_gradients
+
     arena, rows, nodes, _, ways = parts
     return lambda_gradients.LambdaGradients(arena, rows, nodes, ways, objective, data)
 
 
 @source_of.register
 def _(objective: Custom, parts: FitParts, data: Dataset) -> GradientSource:
+    from pyopencl_gbdt.gradients import custom
+
     if isinstance(objective, FunctionObjective) and parts.rows.share.whole is not None:
         return GatheredGradients(parts.rows, parts.nodes, objective, data.label)
     if isinstance(objective, FunctionObjective):

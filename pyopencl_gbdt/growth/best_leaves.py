@@ -15,7 +15,6 @@ from pyopencl_gbdt.dtypes import PAYLOAD
 from pyopencl_gbdt.fit.nodes import Batch, Candidates
 from pyopencl_gbdt.fit.page import FitPage
 from pyopencl_gbdt.fit.parts import FitParts
-from pyopencl_gbdt.growth.best_first import open_leaves
 
 #: Trees with more leaves split one leaf a step: histograms of half as many leaves again, and one
 #: work-group that compares all leaves with each other, would cost too much.
@@ -26,6 +25,8 @@ class PickSeveral:
     """Picks leaves of every tree, step by step, and splits them; as ``best_first.Pick``."""
 
     def __init__(self, parts: FitParts, rank: str) -> None:
+        from pyopencl_gbdt.growth.best_first import open_leaves
+
         self.arena, self.rows, self.nodes, self.features, self.ways = parts
         rows, nodes, ways = self.rows, self.nodes, self.ways
         self.program = ways.build_kernel(

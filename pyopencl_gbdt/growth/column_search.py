@@ -24,7 +24,6 @@ from pyopencl_gbdt.fit.nodes import Batch, Candidates, Nodes
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.ways import Ways
 from pyopencl_gbdt.growth import split
-from pyopencl_gbdt.growth.feature_mask import mask_of
 
 #: Borders that are scored at a time; a node's borders in a column take a multiple of them.
 _VECTOR = 8
@@ -59,6 +58,8 @@ class ColumnSearch:
     kernels: ClassVar[tuple[str, ...]] = ("column_search",)
 
     def __init__(self, parts: FitParts) -> None:
+        from pyopencl_gbdt.growth.feature_mask import mask_of
+
         self.arena, self.rows, self.nodes, self.features, self.ways = parts
         arena, nodes = self.arena, self.nodes
         self.columns = mask_of(parts)

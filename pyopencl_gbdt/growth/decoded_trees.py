@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,11 +11,13 @@ import numpy.typing as npt
 from pyopencl_gbdt.dtypes import KEPT, NO_NODE
 from pyopencl_gbdt.errors import ModelFormatError
 from pyopencl_gbdt.growth.category_sets import words_of
-from pyopencl_gbdt.model.linear_leaves import LinearTerms
 from pyopencl_gbdt.model.sets import joined
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.numerics.portable_math import as_margin
 from pyopencl_gbdt.pages.page import Layout
+
+if TYPE_CHECKING:
+    from pyopencl_gbdt.model.linear_leaves import LinearTerms
 
 _ADVICE = "the device's driver is at fault: update it, or train on another device"
 
@@ -142,6 +144,8 @@ def _tree(columns: dict[str, Any], *, sound: bool) -> Tree:
 
 def _linear_terms(of_leaves: npt.NDArray[np.uint32]) -> LinearTerms | None:
     """Return the functions of leaves, of which each has a row of words; None if there are none."""
+    from pyopencl_gbdt.model.linear_leaves import LinearTerms
+
     sizes, intercepts = of_leaves[:, 0].astype(np.int32), of_leaves[:, 1].copy().view(np.float32)
     if not sizes.any():
         return None

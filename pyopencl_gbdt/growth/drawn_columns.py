@@ -14,6 +14,7 @@ levels, nodes and constraints leave of a tree's features is masked, as ever.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -26,10 +27,11 @@ from pyopencl_gbdt.fit.page import FitPage
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.rows import FitRows
 from pyopencl_gbdt.fit.ways import gathered_columns, gathers_levels
-from pyopencl_gbdt.growth.feature_mask import MOST_COMPARED, column_weights
-from pyopencl_gbdt.growth.level_columns import LevelColumns, most_at_steps
 from pyopencl_gbdt.pages.page import AnyPage, Layout, Page
 from pyopencl_gbdt.primitives.packed_codes import BlockOrder, JoinedCodes, PackedCodes
+
+if TYPE_CHECKING:
+    from pyopencl_gbdt.growth.level_columns import LevelColumns
 
 
 class DrawnColumns:
@@ -39,6 +41,8 @@ class DrawnColumns:
     """
 
     def __init__(self, parts: FitParts) -> None:
+        from pyopencl_gbdt.growth.feature_mask import MOST_COMPARED, column_weights
+
         self.arena, _, self.nodes, self.features, ways = parts
         n, self.n_drawn = self.features.layout.n_features, ways.facts.columns_of_tree
         self.program = ways.build(
@@ -71,6 +75,8 @@ class DrawnColumns:
 
 def gathered_parts(parts: FitParts) -> FitParts:
     """Return the parts of a search among gathered columns; asks for the array of their codes."""
+    from pyopencl_gbdt.growth.level_columns import most_at_steps
+
     arena, rows, nodes, features, ways = parts
     page, n, width = rows.page_list[0], gathered_columns(ways.facts), features.layout.most_codes
     assert isinstance(page, Page)
@@ -113,6 +119,8 @@ class GatherColumns:
     """
 
     def __init__(self, parts: FitParts, searched: FitParts) -> None:
+        from pyopencl_gbdt.growth.level_columns import LevelColumns
+
         self.rows, self.gathered, self.ways = parts.rows, searched.rows, parts.ways
         kind = LevelColumns if gathers_levels(self.ways.facts) else DrawnColumns
         self.drawn: DrawnColumns | LevelColumns = kind(parts)

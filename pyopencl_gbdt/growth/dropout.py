@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -24,9 +24,11 @@ from pyopencl_gbdt.growth.boosting import (
     starting_sums,
 )
 from pyopencl_gbdt.growth.coded_trees import coded_trees
-from pyopencl_gbdt.growth.drop_schedule import MOST_AHEAD, DropsAhead, DropSchedule, Turn
 from pyopencl_gbdt.growth.finalize import kept_margins
-from pyopencl_gbdt.growth.kept_trees import FollowedWeighted, KeptTrees, WeightedTrees
+
+if TYPE_CHECKING:
+    from pyopencl_gbdt.growth.drop_schedule import Turn
+    from pyopencl_gbdt.growth.kept_trees import FollowedWeighted, WeightedTrees
 
 F32 = npt.NDArray[np.float32]
 #: Nodes on the longest path of a model that is continued, where its trees are not known yet.
@@ -54,6 +56,8 @@ class DropoutBoosting(Boosting):
     kernels: ClassVar[tuple[str, ...]] = ("dropout",)
 
     def __init__(self, parts: FitParts, update: MarginUpdate) -> None:
+        from pyopencl_gbdt.growth.drop_schedule import MOST_AHEAD
+
         self.parts = parts
         self.arena, self.rows, self.nodes, self.features, ways = parts
         arena, nodes = self.arena, self.nodes
@@ -89,6 +93,9 @@ class DropoutBoosting(Boosting):
 
     def start(self, margins: AnyStart, following: Sequence[FollowingRows]) -> None:
         """Reset all sums; forget the trees of this fit."""
+        from pyopencl_gbdt.growth.drop_schedule import DropsAhead, Turn
+        from pyopencl_gbdt.growth.kept_trees import KeptTrees
+
         arena, rows = self.arena, self.rows
         trees, weights = [], np.zeros(0, np.float32)
         if isinstance(margins, WeightedStart):
@@ -212,6 +219,8 @@ class DropoutBoosting(Boosting):
 
     def _weighted(self, turn: Turn) -> WeightedTrees:
         """Return the trees that a round drops, and its new ones behind them."""
+        from pyopencl_gbdt.growth.kept_trees import WeightedTrees
+
         drop, nodes, end = turn.drop, self.nodes, turn.weights.size
         n, n_new = drop.trees.size, self._n_vectors
         trees = np.arange(end - n - n_new, end)
@@ -310,6 +319,8 @@ class DropoutBoosting(Boosting):
 
     def follow(self, rows: FollowingRows, batch: Batch) -> list[Action]:
         """Take rows whose margins ``end_round`` is to update."""
+        from pyopencl_gbdt.growth.kept_trees import FollowedWeighted
+
         if rows.has_values and all(one.rows is not rows for one in self._followed):
             self._followed.append(FollowedWeighted(self.arena.device, self.program, rows))
         return []
@@ -321,6 +332,8 @@ class DropoutBoosting(Boosting):
 
     def weights(self, n_rounds: int) -> F32:
         """Return the weights of all trees as they were after some rounds of this fit."""
+        from pyopencl_gbdt.growth.drop_schedule import DropSchedule
+
         found = self._ahead.weights
         if n_rounds < len(self._rounds):
             schedule = DropSchedule(self.nodes.params, self._n_vectors, self._weights)

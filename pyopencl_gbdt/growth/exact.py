@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -13,10 +13,10 @@ from pyopencl_gbdt.dtypes import CANDIDATE, QUANTA, ROW, SUM
 from pyopencl_gbdt.fit.nodes import Batch, Candidates
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.rows import FitRows
-from pyopencl_gbdt.growth import approx, split
-from pyopencl_gbdt.growth.entries import EntrySizes
-from pyopencl_gbdt.growth.feature_mask import mask_of
-from pyopencl_gbdt.growth.interleaved import Interleaved
+from pyopencl_gbdt.growth import split
+
+if TYPE_CHECKING:
+    from pyopencl_gbdt.growth.entries import EntrySizes
 
 #: The lists of entries that take turns, by the depth of a node.
 TURNS = (
@@ -47,6 +47,11 @@ class ExactSearch:
     kernels: ClassVar[tuple[str, ...]] = ("exact", "node_pieces", "interleaved")
 
     def __init__(self, parts: FitParts) -> None:
+        from pyopencl_gbdt.growth import approx
+        from pyopencl_gbdt.growth.entries import EntrySizes
+        from pyopencl_gbdt.growth.feature_mask import mask_of
+        from pyopencl_gbdt.growth.interleaved import Interleaved
+
         self.arena, self.rows, self.nodes, self.features, self.ways = parts
         arena = self.arena
         self.entries = EntrySizes.of(parts)

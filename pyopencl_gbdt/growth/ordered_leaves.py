@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -26,14 +26,15 @@ from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.dtypes import ROW, SCALE, VALUE
 from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.fit.parts import FitParts
-from pyopencl_gbdt.gradients.by_row import Softmax
 from pyopencl_gbdt.gradients.gradients import EXPONENTS
 from pyopencl_gbdt.gradients.sources import GradientSource
 from pyopencl_gbdt.growth.boosting import starting_margins
 from pyopencl_gbdt.growth.finalize import LeafValues, find_leaves
-from pyopencl_gbdt.numerics.random_numbers import PrefixModels, n_entries, n_models
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.parameters.parameters import Parameters
+
+if TYPE_CHECKING:
+    from pyopencl_gbdt.numerics.random_numbers import PrefixModels
 
 F32 = npt.NDArray[np.float32]
 #: The name of the models' margins in checkpoints.
@@ -42,6 +43,8 @@ _STATE = "ordered margins"
 
 def state_sizes(params: Parameters, n_rows: int, n_outputs: int) -> dict[str, int]:
     """Return how many numbers each array of ``OrderedLeaves.state`` has."""
+    from pyopencl_gbdt.numerics.random_numbers import n_entries
+
     return {_STATE: n_outputs * n_entries(n_rows, params.n_orders)}
 
 
@@ -58,6 +61,8 @@ class OrderedLeaves(LeafValues):
     kernels: ClassVar[tuple[str, ...]] = ("ordered_leaves",)
 
     def __init__(self, parts: FitParts, objective: Objective, data: Dataset) -> None:
+        from pyopencl_gbdt.numerics.random_numbers import n_entries, n_models
+
         self._parts = parts
         self.arena, self.rows, self.nodes, features, ways = parts
         rows = self.rows
@@ -87,6 +92,8 @@ class OrderedLeaves(LeafValues):
     @cached_property
     def models(self) -> PrefixModels:
         """The rows that every model learns from; drawn when they are needed first."""
+        from pyopencl_gbdt.numerics.random_numbers import PrefixModels
+
         p = self.nodes.params
         return PrefixModels.drawn(self.rows.n_rows, p.n_orders, p.random_state, in_time=p.has_time)
 
@@ -146,6 +153,8 @@ class OrderedLeaves(LeafValues):
 
     def round_begins(self, source: GradientSource | None) -> list[list[Action]]:
         """Return what computes gradients before a round's trees; see `LeafValues`."""
+        from pyopencl_gbdt.gradients.by_row import Softmax
+
         n = self.n_entries
         arena, rows, nodes = self.arena, self.rows, self.nodes
         given: list[Launch] = []

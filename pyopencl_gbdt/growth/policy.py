@@ -24,10 +24,8 @@ from pyopencl_gbdt.device.team.messages import LeavesAtATime
 from pyopencl_gbdt.dtypes import BOUNDS, LEVEL, NODE, PAYLOAD, SUM, VALUE
 from pyopencl_gbdt.fit.nodes import Batch, Candidates, Nodes, TreeSizes
 from pyopencl_gbdt.fit.page import FitPage
-from pyopencl_gbdt.fit.page_stream import RunPass
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.rows import FitRows
-from pyopencl_gbdt.growth.best_first import Pick
 from pyopencl_gbdt.growth.best_leaves import PickSeveral
 from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.parameters.values import ParameterValues
@@ -104,6 +102,8 @@ class Level:
         A team that enqueues sums adds up those of the roots and their histograms one after the
         other, which cards do as one sum.
         """
+        from pyopencl_gbdt.fit.page_stream import RunPass
+
         rows = self.rows
         if rows.schedule is not None:
             at = 1 + next(i for i, action in enumerate(searched) if isinstance(action, RunPass))
@@ -363,6 +363,8 @@ class BestFirst:
 
     def build(self, parts: FitParts, grow: Level) -> Choose:
         """Return what picks leaves of every tree."""
+        from pyopencl_gbdt.growth.best_first import Pick
+
         return (Pick if self.picks == 1 else PickSeveral)(parts, self.rank)
 
 

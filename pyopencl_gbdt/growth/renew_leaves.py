@@ -17,7 +17,6 @@ from pyopencl_gbdt.fit.page import FitPage, PerRow, RowPart
 from pyopencl_gbdt.fit.page_schedule import CODES
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.growth.finalize import LeafValues, find_leaves, way_to_leaves
-from pyopencl_gbdt.numerics.quantiles import fraction_of
 from pyopencl_gbdt.numerics.weights import whole
 from pyopencl_gbdt.objectives import Objective
 
@@ -82,6 +81,8 @@ class RenewLeaves(LeafValues):
         )
 
     def _ask(self) -> None:
+        from pyopencl_gbdt.numerics.quantiles import fraction_of
+
         nodes, trees, targets = self.nodes.max_nodes, self.nodes.n_trees, self.rows.n_targets
         arena = self.arena
         alphas = [fraction_of(self.objective.leaf_alpha(k)) for k in range(self.nodes.n_outputs)]

@@ -21,7 +21,6 @@ from pyopencl_gbdt.gradients.sources import source_of
 from pyopencl_gbdt.growth.boosting import FollowingRows, MarginUpdate
 from pyopencl_gbdt.growth.category_sets import FinishedSets
 from pyopencl_gbdt.growth.finalize import Finalize, LeafValues, PlainBoosting
-from pyopencl_gbdt.growth.forced_splits import ForcedSplits
 from pyopencl_gbdt.growth.partition import Partition
 from pyopencl_gbdt.growth.policy import Level, Policy
 from pyopencl_gbdt.growth.recipe import choose_recipe
@@ -56,6 +55,8 @@ class Grower:
     def __init__(
         self, parts: FitParts, search: SplitSearch, policy: Policy, partition: Partition
     ) -> None:
+        from pyopencl_gbdt.growth.forced_splits import ForcedSplits
+
         self.parts, self.search, self.partition = parts, search, partition
         self.level = Level(parts)
         self.chosen = policy.build(parts, self.level)

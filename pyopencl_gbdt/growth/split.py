@@ -18,8 +18,6 @@ from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.ways import Ways
 from pyopencl_gbdt.growth.category_split import CategorySplit
 from pyopencl_gbdt.growth.drawn_columns import GatherColumns, gathered_parts
-from pyopencl_gbdt.growth.feature_mask import BorderDraws, mask_of
-from pyopencl_gbdt.growth.histogram import Histogram
 from pyopencl_gbdt.growth.level_sums import keeps_own_features, level_sums
 
 if TYPE_CHECKING:
@@ -253,6 +251,9 @@ class HistogramSearch:
 
     def __init__(self, parts: FitParts, gathered: FitParts | None = None) -> None:
         """``gathered`` are the parts whose features a tree has drawn, if it gathers them."""
+        from pyopencl_gbdt.growth.feature_mask import BorderDraws, mask_of
+        from pyopencl_gbdt.growth.histogram import Histogram
+
         arena, _, nodes, features, ways = self.parts = gathered or parts
         self.columns = mask_of(parts) if features.masks_columns else None
         self.draws = BorderDraws(parts) if nodes.params.draws_splits else None

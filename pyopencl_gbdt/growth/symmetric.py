@@ -22,8 +22,6 @@ from pyopencl_gbdt.fit.page import FitFeatures
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.ways import Ways
 from pyopencl_gbdt.growth import split
-from pyopencl_gbdt.growth.feature_mask import BorderDraws, mask_of
-from pyopencl_gbdt.growth.histogram import Histogram
 from pyopencl_gbdt.growth.symmetric_sets import LevelBorders, most_borders
 
 
@@ -40,6 +38,9 @@ class SymmetricSearch:
     kernels: ClassVar[tuple[str, ...]] = ("histogram", "tiled_histogram", "symmetric")
 
     def __init__(self, parts: FitParts) -> None:
+        from pyopencl_gbdt.growth.feature_mask import BorderDraws, mask_of
+        from pyopencl_gbdt.growth.histogram import Histogram
+
         arena, _, nodes, features, ways = parts
         own = self.arena, self.nodes, self.features, self.ways = arena, nodes, features, ways
         self.columns = mask_of(parts)

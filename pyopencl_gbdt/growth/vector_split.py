@@ -24,8 +24,6 @@ from pyopencl_gbdt.dtypes import CANDIDATE
 from pyopencl_gbdt.fit.nodes import Batch, Candidates
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.growth import split
-from pyopencl_gbdt.growth.feature_mask import mask_of
-from pyopencl_gbdt.growth.histogram import Histogram
 from pyopencl_gbdt.growth.symmetric_sets import LevelBorders
 
 
@@ -35,6 +33,9 @@ class VectorSearch:
     kernels: ClassVar[tuple[str, ...]] = ("histogram", "tiled_histogram", "vector_split")
 
     def __init__(self, parts: FitParts) -> None:
+        from pyopencl_gbdt.growth.feature_mask import mask_of
+        from pyopencl_gbdt.growth.histogram import Histogram
+
         arena, _, nodes, features, ways = parts
         self.arena, self.nodes, self.features, self.ways = arena, nodes, features, ways
         self.columns = mask_of(parts)

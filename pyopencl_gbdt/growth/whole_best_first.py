@@ -13,7 +13,6 @@ import numpy as np
 from pyopencl_gbdt.device import Launch, Program, Variant
 from pyopencl_gbdt.dtypes import CANDIDATE, PAYLOAD
 from pyopencl_gbdt.fit.nodes import Batch
-from pyopencl_gbdt.growth import best_first
 from pyopencl_gbdt.growth.whole_trees import COUNTER_WORDS, MOST_CODES_WHOLE, WholeTrees
 
 #: Rows of a node whose children are searched by the codes that their rows have.
@@ -46,6 +45,8 @@ class WholeBestFirst(WholeTrees):
 
     def _ask_for_splits(self) -> None:
         """Ask for what the search of splits takes, and for open leaves."""
+        from pyopencl_gbdt.growth import best_first
+
         rows, nodes, arena = self.rows, self.nodes, self.arena
         best_first.open_leaves(rows, nodes)
         rows.array_of_pages("open_gain", nodes.n_trees * nodes.policy.most_leaves, np.float32)

@@ -14,8 +14,6 @@ from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.dtypes import CANDIDATE
 from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.fit.parts import FitParts
-from pyopencl_gbdt.growth.feature_mask import BorderDraws, mask_of
-from pyopencl_gbdt.growth.planned_levels import PlannedLevels
 from pyopencl_gbdt.growth.whole_trees import WholeTrees
 
 
@@ -29,6 +27,9 @@ class WholeSymmetric(WholeTrees):
     joins_columns: ClassVar[bool] = False
 
     def __init__(self, parts: FitParts) -> None:
+        from pyopencl_gbdt.growth.feature_mask import BorderDraws, mask_of
+        from pyopencl_gbdt.growth.planned_levels import PlannedLevels
+
         super().__init__(parts)
         self.columns, n_levels = mask_of(parts), self.nodes.n_levels
         noisy = self.nodes.params.random_strength > 0

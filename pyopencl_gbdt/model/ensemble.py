@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,12 +14,13 @@ from pyopencl_gbdt.data.names import shortened
 from pyopencl_gbdt.errors import ModelFormatError, ParameterError
 from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.messages import show
-from pyopencl_gbdt.model.joined_statistics import ModelStatistics
 from pyopencl_gbdt.model.leaf_kinds import LINEAR, LeafKind, leaf_kind_of
 from pyopencl_gbdt.model.statistics import check_categories
 from pyopencl_gbdt.model.tree import Tree
-from pyopencl_gbdt.model.tree_arrays import join_trees, split_trees
 from pyopencl_gbdt.numerics.tree_weights import MOST_MARGIN, most_margin, weighted
+
+if TYPE_CHECKING:
+    from pyopencl_gbdt.model.joined_statistics import ModelStatistics
 
 
 def _as_weights(given: Any) -> tuple[float, ...] | None:
@@ -143,6 +144,8 @@ class Ensemble:
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state of a pickle, or of a file of skops: the trees are a few arrays."""
+        from pyopencl_gbdt.model.tree_arrays import join_trees
+
         numbers = [tree.file_numbers for tree in self.trees]
         kept = {"file_numbers": numbers} if any(one is not None for one in numbers) else {}
         return {**vars(self), "trees": join_trees(self.trees), **kept}
@@ -155,6 +158,8 @@ class Ensemble:
         ModelFormatError
             If nodes do not form trees, or the trees contradict the rest.
         """
+        from pyopencl_gbdt.model.tree_arrays import join_trees, split_trees
+
         state = {"categories": {}, "file_numbers": (), "tree_weights": None, **state}
         numbers, trees = state.pop("file_numbers"), state.pop("trees")
         if isinstance(trees, list):

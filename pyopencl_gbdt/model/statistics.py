@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate, pairwise
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,14 +15,10 @@ import numpy.typing as npt
 from pyopencl_gbdt.data.categories.levels import Levels
 from pyopencl_gbdt.errors import ModelFormatError
 from pyopencl_gbdt.lazy_dataclasses import dataclass
-from pyopencl_gbdt.model.combinations import (
-    MISSING,
-    MOST_KEYS,
-    CategoryRows,
-    Combination,
-    combined_keys,
-)
 from pyopencl_gbdt.numerics.portable_math import df_add, df_div, df_from_i64
+
+if TYPE_CHECKING:
+    from pyopencl_gbdt.model.combinations import CategoryRows, Combination
 
 F32 = npt.NDArray[np.float32]
 I64 = npt.NDArray[np.int64]
@@ -71,6 +67,8 @@ class LevelTable:
 
     def codes(self, rows: CategoryRows) -> I64:
         """Return the level of every row: -1 is missing, ``n_levels`` a level never seen."""
+        from pyopencl_gbdt.model.combinations import MISSING, combined_keys
+
         if self.keys is None:
             return np.minimum(rows.level_codes(self.parts[0].column), self.n_levels)
         found = combined_keys(rows, self.parts, self.sizes)
@@ -102,6 +100,8 @@ class LevelTable:
         return self._wrong_parts(n_columns)
 
     def _wrong_parts(self, n_columns: int) -> str:
+        from pyopencl_gbdt.model.combinations import MOST_KEYS
+
         plain = len(self.parts) == 1 and self.parts[0].threshold is None
         if not self.parts or any(not 0 <= part.column < n_columns for part in self.parts):
             found = f"expected columns 0..{n_columns - 1}"

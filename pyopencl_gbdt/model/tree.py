@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from dataclasses import fields
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.errors import ModelFormatError
 from pyopencl_gbdt.lazy_dataclasses import dataclass
-from pyopencl_gbdt.model.linear_leaves import LinearTerms
 from pyopencl_gbdt.model.sets import unpacked
+
+if TYPE_CHECKING:
+    from pyopencl_gbdt.model.linear_leaves import LinearTerms
 
 #: ``Tree.split_kind``: ``x < threshold`` goes left, or levels outside a set go left.
 NUMERIC_SPLIT = 0

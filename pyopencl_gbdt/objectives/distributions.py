@@ -38,11 +38,6 @@ from pyopencl_gbdt.numerics.expressions import (
     where,
 )
 from pyopencl_gbdt.numerics.portable_math import as_margin, exact_mean
-from pyopencl_gbdt.numerics.quantile_functions import (
-    gamma_quantile,
-    negative_binomial_quantile,
-    normal_quantile,
-)
 from pyopencl_gbdt.objectives.base import F32, F64, RowOutputs
 
 #: Squares and ratios stay below, so that their sums are finite.
@@ -150,6 +145,8 @@ class NormalDistribution(Distribution):
         return (0.5 * z) * z + log(second) + _HALF_LOG_2_PI
 
     def quantile_of(self, first: F64, second: F64, level: float) -> F64:
+        from pyopencl_gbdt.numerics.quantile_functions import normal_quantile
+
         return first + normal_quantile(level) * second
 
     def crps_of(self, first: Number, second: Number, label: Number) -> Term:
@@ -184,6 +181,8 @@ class LogNormalDistribution(NormalDistribution):
         return super().loss_of(first, second, value) + value
 
     def quantile_of(self, first: F64, second: F64, level: float) -> F64:
+        from pyopencl_gbdt.numerics.quantile_functions import normal_quantile
+
         most = np.finfo(np.float32).max  # quantiles become float32
         exponent = np.minimum(first + normal_quantile(level) * second, np.log(float(most)))
         return np.minimum(np.exp(exponent), float(most))
@@ -226,6 +225,8 @@ class GammaDistribution(_MeanAndShape):
         return ((gamma_rest(second) - 0.5 * log(second)) + second * d) + log(label)
 
     def quantile_of(self, first: F64, second: F64, level: float) -> F64:
+        from pyopencl_gbdt.numerics.quantile_functions import gamma_quantile
+
         return gamma_quantile(second, level) * (first / second)
 
     def start_of(self, mean: float, variance: float) -> tuple[float, float]:
@@ -274,6 +275,8 @@ class NegativeBinomialDistribution(_MeanAndShape):
         return where(count > 0, some, first - rest)
 
     def quantile_of(self, first: F64, second: F64, level: float) -> F64:
+        from pyopencl_gbdt.numerics.quantile_functions import negative_binomial_quantile
+
         return negative_binomial_quantile(first, second, level)
 
     def start_of(self, mean: float, variance: float) -> tuple[float, float]:

@@ -24,7 +24,6 @@ from pyopencl_gbdt.numerics.expressions import (
     where,
 )
 from pyopencl_gbdt.numerics.portable_math import as_margin, exact_mean
-from pyopencl_gbdt.numerics.quantiles import quantile
 from pyopencl_gbdt.objectives.base import F32, Objective, RowOutputs
 
 #: Residuals are clamped to this, so that gradients and their sums over outputs stay finite.
@@ -66,6 +65,8 @@ class QuantileLeaves(Objective):
     renews = True
 
     def starting_score(self, label: F32, weight: F32 | None) -> float:
+        from pyopencl_gbdt.numerics.quantiles import quantile
+
         return _start(quantile(label, self.leaf_weights(label, weight), self.leaf_alpha(0)))
 
 
@@ -125,6 +126,8 @@ class QuantileError(_Alphas, QuantileLeaves):
         return float(self.alphas[output if self.n_outputs > 1 else 0])
 
     def starting_scores(self, label: F32, weight: F32 | None) -> Score:
+        from pyopencl_gbdt.numerics.quantiles import quantile
+
         if self.n_outputs == 1:
             return super().starting_scores(label, weight)
         weights = self.leaf_weights(label, weight)

@@ -13,7 +13,6 @@ from pyopencl_gbdt.data.batches.rows import BatchedRows
 from pyopencl_gbdt.data.budget import check_free
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device
-from pyopencl_gbdt.pages.column_bins import sorted_on_device
 from pyopencl_gbdt.pages.columns import (
     ColumnSizes,
     check_entries,
@@ -244,6 +243,8 @@ def paged(
 
 def _in_columns(data: Dataset, device: Device, most: int | None, rule: CutRule) -> QuantizedData:
     """Sort the present values of every column; ``most`` bins of a feature, or all values."""
+    from pyopencl_gbdt.pages.column_bins import sorted_on_device
+
     columns = present_values(data.values) if data.sparse is None else entries_of(data.sparse)
     check_entries(columns.rows.size)
     every_row_counts = data.weight is None or bool(data.weight.all())

@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.data.batches.rows import BatchedRows
 from pyopencl_gbdt.device import Device, DeviceArray, Launch, Program, build_variant_program
-from pyopencl_gbdt.device.paper import PaperDevice
 from pyopencl_gbdt.device.program import rows_a_launch
 from pyopencl_gbdt.device.room import shared
 from pyopencl_gbdt.device.run_ahead import Pace
@@ -35,6 +34,7 @@ from pyopencl_gbdt.primitives.radix_sort import RadixSort
 from pyopencl_gbdt.primitives.scan import Scan
 
 if TYPE_CHECKING:
+    from pyopencl_gbdt.device.paper import PaperDevice
     from pyopencl_gbdt.pages.joiner import Joiner
 
 #: Bytes that a step of the search for a value's code reads.

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.pages.levels import MOST_LEVELS
 from pyopencl_gbdt.parameters.values import ParameterValues
+
+if TYPE_CHECKING:
+    from pyopencl_gbdt.data.dataset import Dataset
 
 
 @dataclass(frozen=True)
@@ -52,3 +56,8 @@ def _offer(params: ParameterValues, n_levels: int) -> Offer:
     if method == "auto" and params.has_targets:
         return Offer(n_levels <= params.max_set_levels, n_levels >= params.least_statistic_levels)
     return STATISTICS if method == "statistics" else SETS
+
+
+def offered(params: ParameterValues, data: Dataset) -> dict[int, Offer]:
+    """Return what each categorical column of a data set offers, by its number."""
+    return offers(params, {column: own.n_levels for column, own in data.categories.items()})

@@ -14,7 +14,6 @@ from pyopencl_gbdt.device.capabilities import Capabilities
 from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.model.ensemble import Score, each
 from pyopencl_gbdt.model.formats.xgboost_links import LINKS
-from pyopencl_gbdt.numerics.random_numbers import n_entries
 from pyopencl_gbdt.pages.levels import MOST_LEVELS
 from pyopencl_gbdt.parameters.category_offers import SETS, Offer
 from pyopencl_gbdt.parameters.values import ParameterValues
@@ -347,6 +346,8 @@ class FitFacts:
     @property
     def n_margins(self) -> int:
         """Margins for each output of all models of ordered boosting."""
+        from pyopencl_gbdt.numerics.random_numbers import n_entries
+
         return n_entries(self.n_rows, self.parameters.n_orders)
 
     @property

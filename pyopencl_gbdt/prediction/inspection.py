@@ -18,13 +18,13 @@ from pyopencl_gbdt.errors import RoundIndexError
 from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.model.best_round import BEST_ITERATION, BEST_SCORE, check_best_round
 from pyopencl_gbdt.model.ensemble import Ensemble
-from pyopencl_gbdt.model.node_labels import FeatureMap
 from pyopencl_gbdt.public_names import public
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
     from pyopencl_gbdt.model.graphviz import Dot
+    from pyopencl_gbdt.model.node_labels import FeatureMap
     from pyopencl_gbdt.profiling.profile import Profile
 
 _Path = str | os.PathLike[str]
@@ -166,7 +166,7 @@ class Inspected:
         The kinds are those of ``feature_importances``; numbers are not divided by their sum.
         """
         from pyopencl_gbdt.model.explain import used_importances
-        from pyopencl_gbdt.model.node_labels import NodeLabels
+        from pyopencl_gbdt.model.node_labels import FeatureMap, NodeLabels
 
         labels = NodeLabels(self.ensemble, _feature_map(fmap) or FeatureMap())
         used, values = used_importances(self.ensemble, importance_type)
@@ -205,6 +205,7 @@ class Inspected:
             If ``bins`` is out of range.
         """
         from pyopencl_gbdt.model.frames import histogram_table, split_value_histogram
+        from pyopencl_gbdt.model.node_labels import FeatureMap
 
         names = (_feature_map(fmap) or FeatureMap()).names
         known = names.index(feature) if isinstance(feature, str) and feature in names else feature
@@ -319,6 +320,8 @@ def _parts(asked: slice) -> list[Any]:
 
 
 def _feature_map(fmap: _Path | FeatureMap) -> FeatureMap | None:
+    from pyopencl_gbdt.model.node_labels import FeatureMap
+
     if isinstance(fmap, FeatureMap):
         return fmap
     return FeatureMap.read(fmap) if fmap else None

@@ -25,15 +25,8 @@ from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.best_round import BEST_ITERATION, BEST_SCORE
 from pyopencl_gbdt.objectives import Objective, get_objective
-from pyopencl_gbdt.prediction.contributions.kinds import kind_of
 from pyopencl_gbdt.prediction.distributed import Distributed
 from pyopencl_gbdt.prediction.foreign_arguments import OfClassOrModel, explains_prediction
-from pyopencl_gbdt.prediction.in_batches import (
-    check_background,
-    comes_in_batches,
-    margin_of,
-    rows_to_predict,
-)
 from pyopencl_gbdt.prediction.inspection import Inspected
 from pyopencl_gbdt.public_names import public
 
@@ -196,6 +189,8 @@ class Model(Inspected, Distributed):
         NoDeviceError
             If no device is what ``device`` names.
         """
+        from pyopencl_gbdt.prediction.contributions.kinds import kind_of
+        from pyopencl_gbdt.prediction.in_batches import comes_in_batches, margin_of, rows_to_predict
         from pyopencl_gbdt.prediction.margins import on_device
         from pyopencl_gbdt.prediction.walk_rows import walk, walk_to_leaves
 
@@ -249,6 +244,7 @@ class Model(Inspected, Distributed):
         Every row walks every tree once. The parameters and errors are those of ``predict``; rows
         in batches are refused.
         """
+        from pyopencl_gbdt.prediction.in_batches import comes_in_batches
         from pyopencl_gbdt.prediction.walk_rows import staged_walk
 
         check_switches(output_margin=output_margin)
@@ -264,6 +260,8 @@ class Model(Inspected, Distributed):
 
     def _rows(self, X: Any, base_margin: Any, missing: float | None) -> tuple[Values, F32 | None]:
         """Return checked rows, and their base margins, float32 (n_rows,) or (n_outputs, n_rows)."""
+        from pyopencl_gbdt.prediction.in_batches import margin_of
+
         base_margin = margin_of(X, base_margin)
         values = self._tree_values(self.checked(X, missing=missing))
         start = check_base_margin(base_margin, values.shape[0], self.ensemble.n_outputs)
@@ -271,6 +269,8 @@ class Model(Inspected, Distributed):
 
     def _background(self, rows: Any, missing: float | None) -> Values:
         """Return the checked rows of a background, or raise an error."""
+        from pyopencl_gbdt.prediction.in_batches import check_background
+
         check_background(rows)
         try:
             return self._rows(rows, None, missing)[0]

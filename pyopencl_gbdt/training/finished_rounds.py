@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from functools import partial
+from typing import TYPE_CHECKING
 
-from pyopencl_gbdt.callbacks.training_state import TrainingState
 from pyopencl_gbdt.device.run_ahead import Pace
 from pyopencl_gbdt.device.transfers import EarlyCopy, PartOfCopy
 from pyopencl_gbdt.fit.parts import FitParts
@@ -20,6 +20,9 @@ from pyopencl_gbdt.growth.round_kernels import RoundKernels
 from pyopencl_gbdt.model.leaf_kinds import with_vectors
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.training.placement import Placement
+
+if TYPE_CHECKING:
+    from pyopencl_gbdt.callbacks.training_state import TrainingState
 
 
 class FinishedRounds(ABC):

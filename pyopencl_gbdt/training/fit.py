@@ -22,8 +22,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from pyopencl_gbdt.callbacks.training_state import TrainingState
-from pyopencl_gbdt.categories.statistic_columns import RoundStatistics, StatisticColumns
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.data.threads import transposed
 from pyopencl_gbdt.device import Device, DeviceArray
@@ -45,6 +43,8 @@ from pyopencl_gbdt.training.finished_rounds import FinishedRounds
 from pyopencl_gbdt.training.placement import Placement
 
 if TYPE_CHECKING:
+    from pyopencl_gbdt.callbacks.training_state import TrainingState
+    from pyopencl_gbdt.categories.statistic_columns import RoundStatistics, StatisticColumns
     from pyopencl_gbdt.profiling.traffic import Tally
 
 #: Computes the margin before the first tree, once labels and weights are on the device.

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.callbacks.training_state import TrainingState
-from pyopencl_gbdt.categories.statistic_columns import StatisticColumns, offered
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.device.selection import find_several, names_several
@@ -24,6 +22,7 @@ from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.objectives.classification import SoftProb
 from pyopencl_gbdt.objectives.custom import DeviceObjective
+from pyopencl_gbdt.parameters.category_offers import offered
 from pyopencl_gbdt.parameters.constraints import Constraints, limits_of
 from pyopencl_gbdt.parameters.facts import CategoryFacts, CutFacts, FitFacts, LossFacts, ModelFacts
 from pyopencl_gbdt.parameters.parameters import ROWS, Parameters
@@ -32,6 +31,8 @@ from pyopencl_gbdt.parameters.row import refuse
 from pyopencl_gbdt.prediction.model import History
 
 if TYPE_CHECKING:
+    from pyopencl_gbdt.callbacks.training_state import TrainingState
+    from pyopencl_gbdt.categories.statistic_columns import StatisticColumns
     from pyopencl_gbdt.metrics import Metric
 
 

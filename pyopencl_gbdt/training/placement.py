@@ -50,7 +50,6 @@ from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.pages.columns import ColumnSizes
 from pyopencl_gbdt.pages.cuts import CUT_RULES
-from pyopencl_gbdt.pages.disk_pages import DiskPages
 from pyopencl_gbdt.pages.joint_columns import MOST_CELLS
 from pyopencl_gbdt.pages.levels import cut_features, layout_of, most_levels
 from pyopencl_gbdt.pages.page import AnyPage, Layout, QuantizedData, even_layout
@@ -97,6 +96,8 @@ def _stored_pages(
     data: Dataset, device: Device, params: Parameters, layout: Layout, rows: RowsInTurn
 ) -> KeptPages:
     """Return a data set's codes in pages that lie in the host's memory, or in ``cache_dir``."""
+    from pyopencl_gbdt.pages.disk_pages import DiskPages
+
     bounds, folders = rows.schedule.bounds, params.cache_folders
     quantizer = _quantizer(data, device, params, rows.schedule.most_rows, weighted=False)
     if rows.by_column:
@@ -384,13 +385,11 @@ class Placement:
         schedule = rows.schedule
         copied = passes_of_codes(nodes, gathers=False) * copied_share(schedule)
         rows.gather(DrawnRows.of(rows))
-        try:
+        with suppress(MemoryPlanError):
             choose_turns(parts, self._on_paper, bounds, self.n_pages, self.n_slots)
             check(self._on_paper(parts))
             if passes_of_codes(nodes, gathers=True) * copied_share(rows.schedule) < copied:
                 return
-        except MemoryPlanError:
-            pass
         rows.gather(None)
         rows.schedule = schedule
 

@@ -11,11 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pyopencl_gbdt.arguments import check_callables, check_switches
-from pyopencl_gbdt.categories.statistic_columns import (
-    extended_constraints,
-    offered,
-    replace_by_statistics,
-)
 from pyopencl_gbdt.data.categories.chosen import FROM_DTYPE
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.data.remarks import warn_of_blurred, warn_of_dropping, warn_of_page
@@ -26,6 +21,7 @@ from pyopencl_gbdt.model.ensemble import Score, each
 from pyopencl_gbdt.objectives import OBJECTIVES, Objective, custom_objective
 from pyopencl_gbdt.objectives.base import F32
 from pyopencl_gbdt.objectives.custom import CUSTOM, Custom
+from pyopencl_gbdt.parameters.category_offers import offered
 from pyopencl_gbdt.parameters.facts import FitFacts
 from pyopencl_gbdt.parameters.parameters import ROWS, Parameters, as_mapping
 from pyopencl_gbdt.parameters.refusals import REFUSED
@@ -378,6 +374,11 @@ def prepared_on(device: Device, task: Task) -> Task:
     own = offered(task.params, task.data)
     if not any(one.statistics for one in own.values()):
         return task
+    from pyopencl_gbdt.categories.statistic_columns import (
+        extended_constraints,
+        replace_by_statistics,
+    )
+
     made = replace_by_statistics(task.params, task.data, own, device)
     made = replace(made, given_evals=[rows for rows, _ in task.evals])
     evals = [(made.data if rows is task.data else made.of(rows), name) for rows, name in task.evals]

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from pyopencl_gbdt.callbacks.training_state import TrainingState
 from pyopencl_gbdt.device import Device, DeviceArray
 from pyopencl_gbdt.device.arena import MemoryPlan
 from pyopencl_gbdt.device.kept_programs import bundle
@@ -34,6 +33,7 @@ from pyopencl_gbdt.training.fit_facts import StartingPoint, Task
 from pyopencl_gbdt.training.weighted_sums import check_sums
 
 if TYPE_CHECKING:
+    from pyopencl_gbdt.callbacks.training_state import TrainingState
     from pyopencl_gbdt.evaluation.evaluation import Evaluation
     from pyopencl_gbdt.profiling.profile import Recorder
 

@@ -85,7 +85,6 @@ def test_rounds_whose_lists_have_little_room_give_the_same_bytes(monkeypatch, ki
     monkeypatch.setattr(dropout, "_MORE_LISTED", 0)
     assert bytes_of(trained(kind, 20)) == bytes_of(expected)
     monkeypatch.setattr(drop_schedule, "MOST_AHEAD", 3)
-    monkeypatch.setattr(dropout, "MOST_AHEAD", 3)
     assert bytes_of(trained(kind, 20)) == bytes_of(expected)
 
 

@@ -10,15 +10,17 @@ import numbers
 import sys
 from collections.abc import Sequence
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pyopencl_gbdt.data.arrays.tables import collected
-from pyopencl_gbdt.data.categories.columns import Column
 from pyopencl_gbdt.errors import DataError, DataTypeError
 from pyopencl_gbdt.messages import Source, show, variable
+
+if TYPE_CHECKING:
+    from pyopencl_gbdt.data.categories.columns import Column
 
 NUMERIC_KINDS = "biuf"
 CHUNK = 1 << 20
@@ -234,6 +236,8 @@ def series_to_numeric(series: Any, source: Source, column: int = 0) -> NDArray[A
 
 def column_to_numeric(given: NDArray[Any] | Column, source: Source, number: int) -> NDArray[Any]:
     """Convert a column of a table, of any dtype, to bool, int, uint or float, (n_rows, 1)."""
+    from pyopencl_gbdt.data.categories.columns import Column
+
     column = (given.sample() if isinstance(given, Column) else given).reshape(-1, 1)
     kind = column.dtype.kind
     if kind == "O":

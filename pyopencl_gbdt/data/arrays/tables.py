@@ -6,15 +6,17 @@ else from the array that the table converts itself to.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pyopencl_gbdt.data.categories.columns import Column, factorize
 from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.messages import Source
+
+if TYPE_CHECKING:
+    from pyopencl_gbdt.data.categories.columns import Column
 
 
 @dataclass(frozen=True)
@@ -118,6 +120,8 @@ def _columns(values: Any) -> list[NDArray[Any] | Column]:
 
 def _text_column(column: Any) -> NDArray[Any] | Column:
     """Return strings as a Column if pyarrow is there, else as objects, which takes longer."""
+    from pyopencl_gbdt.data.categories.columns import factorize
+
     try:
         return factorize(column.to_arrow())
     except ImportError:
@@ -125,6 +129,8 @@ def _text_column(column: Any) -> NDArray[Any] | Column:
 
 
 def _arrow_columns(values: Any) -> list[NDArray[Any] | Column]:
+    from pyopencl_gbdt.data.categories.columns import factorize
+
     try:
         import pyarrow
     except ImportError:
@@ -141,6 +147,8 @@ def _arrow_columns(values: Any) -> list[NDArray[Any] | Column]:
 
 def split_table(values: Any, name: str) -> tuple[ColumnTable, NDArray[Any]]:
     """Return a table without one column, and that column."""
+    from pyopencl_gbdt.data.categories.columns import Column
+
     table = open_table(values, Source("X"))
     assert table.names is not None
     names, columns = list(table.names), list(table.columns)

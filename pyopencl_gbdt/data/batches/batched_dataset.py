@@ -9,12 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.data.arrays.narrow import check_missing
-from pyopencl_gbdt.data.batches.passes import (
-    CheckedBatches,
-    KeptBatches,
-    Look,
-    Reader,
-)
 from pyopencl_gbdt.data.batches.rows import RowBatch
 from pyopencl_gbdt.data.batches.sources import (
     BatchSource,
@@ -26,7 +20,6 @@ from pyopencl_gbdt.data.batches.sources import (
 from pyopencl_gbdt.data.categories.chosen import AUTO, categorical_argument
 from pyopencl_gbdt.data.dataset_columns import DatasetColumns
 from pyopencl_gbdt.data.features import Features
-from pyopencl_gbdt.data.files.reading import FIRST, reading_of
 from pyopencl_gbdt.data.groups import check_ids, expand_weight, group_offsets
 from pyopencl_gbdt.data.remarks import Remarks
 from pyopencl_gbdt.data.targets import check_base_margin, check_target, check_vector
@@ -138,6 +131,8 @@ def first_pass(
     DataError
         If there is no batch, or one cannot be used or differs from the first.
     """
+    from pyopencl_gbdt.data.batches.passes import CheckedBatches, KeptBatches, Look, Reader
+
     look, sides = Look(Reader(missing, categorical, names)), PerRowArrays()
     kept = KeptBatches() if is_parsed(source) else None
     for batch in source():
@@ -174,6 +169,8 @@ def read_batches(
     missing, categorical, names
         As for ``first_pass``.
     """
+    from pyopencl_gbdt.data.files.reading import FIRST, reading_of
+
     labelled = names_files(batches) and given["label"] is None
     options = {"label_column": FIRST if labelled else None, **files}
     own = {"categorical_features": categorical, "missing": check_missing(missing)}

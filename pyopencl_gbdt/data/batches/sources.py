@@ -19,12 +19,12 @@ import numpy as np
 
 from pyopencl_gbdt.data.batches.rows import BATCH_BYTES, BatchedRows, RowBatch
 from pyopencl_gbdt.data.features import Features
-from pyopencl_gbdt.data.files.reading import Reading
 from pyopencl_gbdt.errors import DataError, DataTypeError, ParameterError
 from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.messages import plural, show
 
 if TYPE_CHECKING:
+    from pyopencl_gbdt.data.files.reading import Reading
     from pyopencl_gbdt.data.files.text_batches import TextState
 
 #: A function that reads all batches from the start.

@@ -5,16 +5,18 @@ from __future__ import annotations
 import operator
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.data.budget import check_free
-from pyopencl_gbdt.data.categories.columns import Column, as_objects, clean
 from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.messages import plural, show
+
+if TYPE_CHECKING:
+    from pyopencl_gbdt.data.categories.columns import Column
 
 F32 = npt.NDArray[np.float32]
 I32 = npt.NDArray[np.int32]
@@ -136,6 +138,8 @@ def encode_column(
     DataError
         The column mixes types, or has another type than in training.
     """
+    from pyopencl_gbdt.data.categories.columns import clean
+
     used = np.zeros(len(column.distinct) + 1, np.bool_)
     used[column.places] = True
     of_use, values = clean(column, used[:-1], where, wanted=None if levels is None else levels.kind)
@@ -160,6 +164,8 @@ def encode_column(
 
 def _levels_of(values: npt.NDArray[Any]) -> tuple[Levels, I32]:
     """Return the sorted levels of values, and each value's code."""
+    from pyopencl_gbdt.data.categories.columns import as_objects
+
     if values.dtype.kind != "O":
         distinct, places = np.unique(values, return_inverse=True)
         return Levels(distinct), np.asarray(places.reshape(-1).astype(np.int32))

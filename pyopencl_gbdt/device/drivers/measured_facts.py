@@ -14,7 +14,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from pyopencl_gbdt.device.bandwidth import copy_bandwidth
 from pyopencl_gbdt.device.base import Device
 from pyopencl_gbdt.device.capabilities import Capabilities
 from pyopencl_gbdt.device.drivers import fact_store
@@ -237,6 +236,8 @@ def int64_cost(device: Device) -> int:
 
 def copy_speed(device: Device) -> int:
     """Return how many megabytes a second a large copy reads and writes."""
+    from pyopencl_gbdt.device.bandwidth import copy_bandwidth
+
     caps = device.caps
     n_bytes = min(_COPIED, caps.global_bytes // 8, 2 * caps.max_alloc_bytes)
     # the driver may count too few compute units

@@ -25,7 +25,6 @@ from pyopencl_gbdt.device.drivers import first_use
 from pyopencl_gbdt.device.helper_process import usable_cores
 from pyopencl_gbdt.device.opencl import build_ahead
 from pyopencl_gbdt.device.signature import argument_types
-from pyopencl_gbdt.device.team.handshake import seconds
 from pyopencl_gbdt.logger import tell
 
 #: Environment variable: seconds after which a program's compilation is given up.
@@ -170,6 +169,8 @@ class CompileHelper:
             raise CompilerError(f"the compiler ends its process {how}")
 
     def _reply(self, template: str) -> bytes:
+        from pyopencl_gbdt.device.team.handshake import seconds
+
         most = seconds(os.environ.get(ENVIRONMENT) or _MOST_SECONDS, ENVIRONMENT, _MOST_SECONDS)
         first = min(_LONG_SECONDS, most)
         with contextlib.suppress(queue.Empty):

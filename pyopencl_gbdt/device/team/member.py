@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -31,10 +31,12 @@ from pyopencl_gbdt.device.team.messages import (
     by_all,
     check_step,
 )
-from pyopencl_gbdt.device.team.nccl import NcclSum
-from pyopencl_gbdt.device.team.sums import Buffers, ReduceOwn, TeamReduce, Window
 from pyopencl_gbdt.errors import TeamError
 from pyopencl_gbdt.messages import show
+
+if TYPE_CHECKING:
+    from pyopencl_gbdt.device.team.sums import Buffers, Window
+
 
 #: An array of integers.
 Integers = TypeVar("Integers", bound=npt.NDArray[Any])
@@ -83,6 +85,8 @@ class Team(ABC):
     @cached_property
     def buffers(self) -> Buffers:
         """Memory for copies from and to the member's device."""
+        from pyopencl_gbdt.device.team.sums import Buffers
+
         return Buffers()
 
     @abstractmethod
@@ -157,6 +161,9 @@ class Team(ABC):
         dtype : numpy dtype or None
             Integers as which the array's bytes are added up; None is the array's dtype.
         """
+        from pyopencl_gbdt.device.team.nccl import NcclSum
+        from pyopencl_gbdt.device.team.sums import TeamReduce
+
         as_dtype = array.dtype if dtype is None else np.dtype(dtype)
         if self.communicator is not None:
             return [NcclSum(self.communicator, array, window, as_dtype)]
@@ -178,6 +185,8 @@ class Team(ABC):
         ends : sequence of int, shape (size + 1,)
             Where each member's elements of a row begin, and the length of a row.
         """
+        from pyopencl_gbdt.device.team.sums import ReduceOwn
+
         return [ReduceOwn(self, array, window, array.dtype, ends=tuple(ends))]
 
 
