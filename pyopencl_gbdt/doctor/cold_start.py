@@ -50,12 +50,13 @@ _OPENED = {
 }
 #: Functions that do a part, by their modules.
 _TIMED = (
-    ("driver", "pyopencl_gbdt.training.open_fit", "open_device"),
+    ("driver", "pyopencl_gbdt.device", "open_device"),
     ("programs", "pyopencl_gbdt.device.base", "Device.build"),
     ("programs", "pyopencl_gbdt.device.program", "Program.finished"),
     ("quantising", "pyopencl_gbdt.training.placement", "paged"),
     ("set-up", "pyopencl_gbdt.training.running_task", "RunningTask.__init__"),
-    ("rounds", "pyopencl_gbdt.training.train", "_led"),
+    ("rounds", "pyopencl_gbdt.training.running_task", "RunningTask.step"),
+    ("rounds", "pyopencl_gbdt.training.running_task", "RunningTask.finish"),
 )
 _CODE = "from pyopencl_gbdt.doctor import cold_start; cold_start.tell_parts()"
 _PATIENCE = 300
