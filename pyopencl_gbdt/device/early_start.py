@@ -1,9 +1,14 @@
 """Start drivers in a thread, while the process imports what a fit needs.
 
+    main thread     |imports ...................|find|device|fit
+    early_start     |driver, its GPUs|context...|         (the context is the fit's)
+
 NVIDIA's driver takes 0.9 s to find the four cards of an H200 host, and the imports of a first fit
 take as long there. Side by side they took 1.0 s instead of 1.9. The thread calls the functions of
 the drivers that pyopencl and CuPy would call first; what fails here fails again there, and is
-reported. ``PYOPENCL_GBDT_EARLY_START=off`` does without.
+reported. It imports neither: while they are imported, other imports wait, and so would the drivers.
+Where there is one GPU, its context is created too, 0.14 s of an H200.
+``PYOPENCL_GBDT_EARLY_START=off`` does without.
 """
 
 from __future__ import annotations
@@ -12,6 +17,9 @@ import contextlib
 import ctypes
 import os
 import threading
+from ctypes import byref, c_int, c_uint, c_uint64, c_void_p
+from importlib import machinery, util
+from pathlib import Path
 from typing import Any
 
 from pyopencl_gbdt.device.drivers import folders as driver_folders
@@ -19,8 +27,15 @@ from pyopencl_gbdt.device.drivers import forked
 from pyopencl_gbdt.errors import DeviceError
 
 ENVIRONMENT = "PYOPENCL_GBDT_EARLY_START"
+#: Names of devices that select the only GPU there is.
+_ANY_GPU = ("auto", "gpu", "opencl", "cuda")
+_CL_GPU = 4
 #: The process that began last; 0 if none did.
 _begun = 0
+#: The thread of that process; None if none runs.
+_thread: threading.Thread | None = None
+#: Contexts of OpenCL that were created, by device; both as the driver names them.
+_contexts: dict[int, int] = {}
 
 
 def begin(params: Any) -> threading.Thread | None:
@@ -36,7 +51,7 @@ def begin(params: Any) -> threading.Thread | None:
     threading.Thread or None
         The thread that waits for them; None if nothing was begun.
     """
-    global _begun  # noqa: PLW0603 - a fact of the process
+    global _begun, _thread  # noqa: PLW0603 - facts of the process
     if _begun == os.getpid() or os.environ.get(ENVIRONMENT, "").strip().lower() == "off":
         return None
     _begun = os.getpid()
@@ -48,24 +63,84 @@ def begin(params: Any) -> threading.Thread | None:
     if not isinstance(wanted, str):  # an opened device
         return None
     forked.remember()
-    start = _cuda if wanted.strip().lower().startswith("cuda") else _opencl
+    wanted = wanted.strip().lower()
+    start = _cuda if wanted.startswith("cuda") else _opencl
     # not a daemon: Python waits for it at exit, where a driver that still starts would crash
-    thread = threading.Thread(target=start, name="early_start", daemon=False)
+    thread = threading.Thread(target=start, args=[wanted], name="early_start", daemon=False)
+    _contexts.clear()
+    _thread = thread
     thread.start()
     return thread
 
 
-def _opencl() -> None:
+def opencl_context(device: Any) -> Any:
+    """Return a context of a device of pyopencl: the one that the thread created, or another one."""
+    import pyopencl
+
+    made = None
+    if _begun == os.getpid() and _thread is not None:
+        _thread.join()
+        made = _contexts.pop(device.int_ptr, None)
+    if made is None:
+        return pyopencl.Context([device])
+    return pyopencl.Context.from_int_ptr(made, False)
+
+
+def _opencl(wanted: str) -> None:
     """Ask OpenCL's loader for platforms, which starts the drivers; discovery waits for it."""
     with contextlib.suppress(Exception):
-        import pyopencl
-
+        file = _module_of_pyopencl()
+        is_any = wanted in _ANY_GPU and not os.environ.get("PYOPENCL_GBDT_DEVICE")
         with driver_folders.chosen():
             # the library finds what it is linked to: the loader that pyopencl uses
-            loader = ctypes.CDLL(pyopencl._cl.__file__)
-            loader.clGetPlatformIDs(0, None, ctypes.byref(ctypes.c_uint()))
+            loader = ctypes.CDLL(file)
+            n_platforms = c_uint()
+            loader.clGetPlatformIDs(0, None, byref(n_platforms))
+            gpus = _gpus(loader, n_platforms.value) if is_any else []
+        if len(gpus) == 1 and gpus[0].value:
+            loader.clCreateContext.restype = c_void_p
+            made = loader.clCreateContext(None, 1, byref(gpus[0]), None, None, byref(c_int()))
+            if made:
+                _contexts[gpus[0].value] = made
 
 
-def _cuda() -> None:
+def _gpus(loader: Any, n_platforms: int) -> list[c_void_p]:
+    """Return the GPUs of all platforms."""
+    found: list[c_void_p] = []
+    platforms = (c_void_p * n_platforms)()
+    loader.clGetPlatformIDs(n_platforms, platforms, None)
+    for platform in platforms:
+        count = c_uint()
+        kind = c_uint64(_CL_GPU)
+        loader.clGetDeviceIDs(c_void_p(platform), kind, 0, None, byref(count))
+        if count.value:
+            devices = (c_void_p * count.value)()
+            loader.clGetDeviceIDs(c_void_p(platform), kind, count.value, devices, None)
+            found += [c_void_p(device) for device in devices]
+    return found
+
+
+def _module_of_pyopencl() -> str:
+    """Return the file of pyopencl's compiled module, without its import where it lies as usual."""
+    found = util.find_spec("pyopencl")
+    for folder in (found and found.submodule_search_locations) or ():
+        for suffix in machinery.EXTENSION_SUFFIXES:
+            file = Path(folder).absolute() / f"_cl{suffix}"
+            if file.exists():
+                # the loader of pyopencl's wheels looks for drivers there; its import sets the same
+                os.environ["PYOPENCL_HOME"] = str(file.parent)
+                return str(file)
+    import pyopencl
+
+    return str(pyopencl._cl.__file__)
+
+
+def _cuda(wanted: str) -> None:
+    """Start CUDA's driver, and create the context that CuPy uses."""
     with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL("libcuda.so.1").cuInit(0)
+        driver = ctypes.CDLL("libcuda.so.1")
+        driver.cuInit(0)
+        count, device = c_int(), c_int()
+        driver.cuDeviceGetCount(byref(count))
+        if wanted in _ANY_GPU and count.value == 1 and driver.cuDeviceGet(byref(device), 0) == 0:
+            driver.cuDevicePrimaryCtxRetain(byref(c_void_p()), device)

@@ -1,11 +1,16 @@
 """Drivers start in a thread while a first fit imports its modules."""
 
+import ctypes
+import os
 import threading
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 from pyopencl_gbdt.device import early_start
 from pyopencl_gbdt.device.drivers import forked
+from pyopencl_gbdt.device.opencl import device as opencl_device
 from tests.device.fakes import FakeDevice
 
 
@@ -14,8 +19,8 @@ def begun(monkeypatch):
     """The interfaces that were begun, as in a new process."""
     said = []
     monkeypatch.setattr(early_start, "_begun", 0)
-    monkeypatch.setattr(early_start, "_opencl", lambda: said.append("opencl"))
-    monkeypatch.setattr(early_start, "_cuda", lambda: said.append("cuda"))
+    monkeypatch.setattr(early_start, "_opencl", lambda wanted: said.append("opencl"))
+    monkeypatch.setattr(early_start, "_cuda", lambda wanted: said.append("cuda"))
     monkeypatch.delenv(early_start.ENVIRONMENT, raising=False)
 
     def begin(params):
@@ -63,7 +68,7 @@ def test_what_cannot_be_started_is_left_to_the_fit(monkeypatch, start):
         raise OSError(name)
 
     monkeypatch.setattr(early_start.ctypes, "CDLL", absent)
-    start()
+    start("auto")
 
 
 def test_the_loader_of_pyopencl_is_asked(monkeypatch, device):
@@ -81,9 +86,46 @@ def test_the_loader_of_pyopencl_is_asked(monkeypatch, device):
             found.append((self.library.clGetPlatformIDs(*arguments), arguments[-1]._obj.value))
 
     monkeypatch.setattr(early_start.ctypes, "CDLL", Library)
-    thread = threading.Thread(target=early_start._opencl)
+    thread = threading.Thread(target=early_start._opencl, args=["opencl:0"])
     thread.start()
     thread.join()
     ((status, n_platforms),) = found
     assert status == 0
     assert n_platforms > 0
+
+
+def test_pyopencl_is_not_imported_for_it(monkeypatch):
+    """Its import would hold up the others, and they the drivers."""
+    pyopencl = pytest.importorskip("pyopencl")
+    found = early_start._module_of_pyopencl()
+    assert Path(found).samefile(pyopencl._cl.__file__)
+    assert Path(os.environ["PYOPENCL_HOME"]) == Path(pyopencl.__file__).parent
+    monkeypatch.setattr(early_start.machinery, "EXTENSION_SUFFIXES", [])  # where it lies elsewhere
+    assert early_start._module_of_pyopencl() == pyopencl._cl.__file__
+
+
+def test_the_context_of_the_only_gpu_is_the_fits(monkeypatch, device):
+    if device.caps.api != "opencl":
+        pytest.skip("a context of OpenCL")
+    handle = device.cl_device
+    monkeypatch.setattr(early_start, "_gpus", lambda *_: [ctypes.c_void_p(handle.int_ptr)])
+    monkeypatch.setattr(early_start, "_begun", 0)
+    monkeypatch.setattr(opencl_device, "_contexts", {})
+    monkeypatch.delenv(early_start.ENVIRONMENT, raising=False)
+    monkeypatch.delenv("PYOPENCL_GBDT_DEVICE", raising=False)
+    early_start.begin({"device": "gpu"}).join()
+    (made,) = early_start._contexts.values()
+    opened = opencl_device.OpenCLDevice(handle, device.caps)
+    assert opened.context.int_ptr == made
+    assert opened.upload(np.arange(5)).get().tolist() == [0, 1, 2, 3, 4]
+    assert early_start.opencl_context(handle).int_ptr != made  # another one
+
+
+@pytest.mark.parametrize(("wanted", "n_gpus"), [("gpu", 0), ("gpu", 2), ("gpu:1", 1), ("cpu", 1)])
+def test_no_context_is_created_where_another_device_may_be_meant(monkeypatch, wanted, n_gpus):
+    pytest.importorskip("pyopencl")
+    monkeypatch.setattr(early_start, "_gpus", lambda *_: [ctypes.c_void_p(8)] * n_gpus)
+    monkeypatch.setattr(early_start, "_contexts", {})
+    monkeypatch.delenv("PYOPENCL_GBDT_DEVICE", raising=False)
+    early_start._opencl(wanted)
+    assert early_start._contexts == {}

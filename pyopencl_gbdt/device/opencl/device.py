@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyopencl as cl
 
-from pyopencl_gbdt.device import build_threads, cache
+from pyopencl_gbdt.device import build_threads, cache, early_start
 from pyopencl_gbdt.device.base import FEW_BYTES, Array, Device, DeviceArray, Wait
 from pyopencl_gbdt.device.capabilities import Capabilities
 from pyopencl_gbdt.device.drivers import folders as driver_folders
@@ -73,7 +73,7 @@ class OpenCLDevice(Device):
         key = (os.getpid(), device.int_ptr)
         with Guard(self, "opening it, although its driver lists it,"), _lock:
             if key not in _contexts:
-                _contexts[key] = cl.Context([device])
+                _contexts[key] = early_start.opencl_context(device)
             self.context = _contexts[key]
             properties = cl.command_queue_properties.PROFILING_ENABLE if profile else 0
             self.queue = cl.CommandQueue(self.context, device, properties)
