@@ -17,7 +17,7 @@ import pytest
 
 from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.device.program import Launch
-from pyopencl_gbdt.device.team import member, nccl, sliced_sums
+from pyopencl_gbdt.device.team import nccl, sliced_sums
 from pyopencl_gbdt.device.team.channel import Channel
 from pyopencl_gbdt.device.team.handshake import Keys, Limits
 from pyopencl_gbdt.device.team.messages import DeviceIdle
@@ -270,7 +270,7 @@ def test_models_of_enqueued_sums(monkeypatch, growth):
     monkeypatch.setattr(RoundKernels, "batches", enqueued)
     monkeypatch.setattr(sliced_sums, "joined", lambda team, device: team)
     monkeypatch.setattr(sliced_sums, "leave", lambda found, failed: None)
-    monkeypatch.setattr(member, "NcclSum", TeamReduce)  # which takes the member first, too
+    monkeypatch.setattr(nccl, "NcclSum", TeamReduce)  # which takes the member first, too
     rng = np.random.default_rng(4)
     values = rng.normal(size=(500, 4)).astype(np.float32)
     label = values[:, 0] * values[:, 1] + rng.normal(size=500)
