@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from pyopencl_gbdt.growth.kept_trees import FollowedWeighted, WeightedTrees
 
 F32 = npt.NDArray[np.float32]
+I64 = npt.NDArray[np.int64]
+U32 = npt.NDArray[np.uint32]
 #: Nodes on the longest path of a model that is continued, where its trees are not known yet.
 _CONTINUED = 64
 #: Outputs that split alike for which rows walk a tree once. PoCL, 2 cores, processor s, 25 rounds,
@@ -43,8 +45,6 @@ _MORE_LISTED = 1024
 #: dropped trees again. 100 k x 28, depth 6, ten dropped trees, PoCL, 2 cores, processor ms a round:
 #: 91 to walk them, and 32 to read their leaves; a round of trees without weights takes 10.5.
 LEAVES_SHARE = 1 / 16
-#: Heads and trees of a round, see the template.
-_Lists = tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]
 
 
 class DropoutBoosting(Boosting):
@@ -93,7 +93,7 @@ class DropoutBoosting(Boosting):
 
     def start(self, margins: AnyStart, following: Sequence[FollowingRows]) -> None:
         """Reset all sums; forget the trees of this fit."""
-        from pyopencl_gbdt.growth.drop_schedule import DropsAhead, Turn
+        from pyopencl_gbdt.growth.drop_schedule import DropsAhead
         from pyopencl_gbdt.growth.kept_trees import KeptTrees
 
         arena, rows = self.arena, self.rows
@@ -101,7 +101,6 @@ class DropoutBoosting(Boosting):
         if isinstance(margins, WeightedStart):
             trees, weights = margins.trees, margins.weights
         self._rounds = list[tuple[int, float]]()
-        self._prepared = dict[int, tuple[Turn, _Lists]]()
         self.n_dropped: list[int] = []
         of_first = weights.reshape(-1, self.nodes.round_trees)[:, : self._n_vectors]
         n_rounds = arena["kept_roots"].size // self.nodes.round_trees
@@ -161,12 +160,12 @@ class DropoutBoosting(Boosting):
         found: npt.NDArray[np.int64] = (rounds + own).ravel()
         return found
 
-    def _of_outputs(self, trees: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Return the places of the trees of all outputs, for each tree of the schedule."""
+    def _of_outputs(self, trees: I64, outputs: Sequence[int]) -> tuple[I64, I64]:
+        """Return the places and outputs of each tree of the schedule, for some that split alike."""
         nodes = self.nodes
         first = trees // self._n_vectors * nodes.round_trees + trees % self._n_vectors
-        found: npt.NDArray[np.int64] = first[:, None] + nodes.n_parallel * np.arange(nodes.n_alike)
-        return found.ravel()
+        found = (first[:, None] + nodes.n_parallel * np.array(outputs)).ravel()
+        return found, found % nodes.round_trees // nodes.n_parallel
 
     def _parts(self, n_trees: int, longest: int) -> Parts:
         """Return the launches in which the rows of each page walk so many trees."""
@@ -207,8 +206,7 @@ class DropoutBoosting(Boosting):
         if self.n_dropped[-1]:
             for launch in self._dropping(self.n_dropped[-1] * self.nodes.n_alike):
                 launch()
-        for turn in self._ahead.prepare():
-            self._prepared[turn.number] = turn, self._listed(turn)
+        self._ahead.prepare()
 
     def _dropping(self, n_trees: int) -> list[Launch]:
         """Return what takes so many trees out of the margins."""
@@ -227,59 +225,62 @@ class DropoutBoosting(Boosting):
         before = np.zeros(n + n_new, np.float32)
         after = np.full(n + n_new, drop.of_new, np.float32)
         trees[:n], before[:n], after[:n] = drop.trees, drop.before, drop.after
-        if nodes.n_alike > 1:
-            trees = self._of_outputs(trees)
-            before, after = (np.repeat(one, nodes.n_alike) for one in (before, after))
-        return WeightedTrees(trees, trees % nodes.round_trees // nodes.n_parallel, before, after)
+        places = self._of_outputs(trees, range(nodes.n_alike))
+        return WeightedTrees(*places, *(np.repeat(one, nodes.n_alike) for one in (before, after)))
 
     def _list(self, turns: Sequence[Turn]) -> int:
         """List the trees of some rounds on the device; return of how many there was room."""
         room, n_heads = self.arena["listed"].shape[0] - 1, 2 * self._n_walks
-        heads, entries = [], []
-        for turn in turns:
-            known, lists = self._prepared.get(turn.number, (None, None))
-            if lists is None or known is not turn:
-                lists = self._listed(turn)
-                self._prepared[turn.number] = turn, lists
-            own_heads, own_entries = lists
-            room -= n_heads + len(own_entries)
-            if room < 0:
-                break
-            heads.append(own_heads)
-            entries.append(own_entries)
+        each = len(self._walked)
+        n_trees = [turn.drop.trees.size + self._n_vectors for turn in turns]
+        taken = np.cumsum(n_heads + each * np.array(n_trees))
+        n_turns = int(np.searchsorted(taken, room, side="right"))
         first = np.zeros((1, _ENTRY_WORDS), np.uint32)
         first[0, 0] = turns[0].number - self.nodes.first_round
-        begin = 1 + n_heads * len(heads)
-        for own_heads, own_entries in zip(heads, entries, strict=True):
-            own_heads[:, :3] += begin
-            begin += len(own_entries)
-        for turn in turns[: len(heads)]:
-            del self._prepared[turn.number]
-        self.arena["listed"].set(np.concatenate([first, *heads, *entries]))
-        return len(heads)
+        self.arena["listed"].set(np.concatenate([first, *self._listed(turns[:n_turns])]))
+        return n_turns
 
-    def _listed(self, turn: Turn) -> _Lists:
-        """Return the heads of a round, as in the template, and its trees, from 0 on."""
-        trees, outputs, before, after = self._weighted(turn)
-        n_dropped = turn.drop.trees.size * self.nodes.n_alike
-        n_heads, keys = 2 * self._n_walks, outputs // self._together
-        keys[n_dropped:] += self._n_walks
-        by_codes = trees < self._bank.n_earlier
-        by_codes[n_dropped:] = True
-        if self._together > 1:
-            walked = outputs % self._together == 0
-            every = trees, keys, by_codes, before, after
-            trees, keys, by_codes, before, after = (one[walked] for one in every)
-        heads = np.zeros((n_heads, _ENTRY_WORDS), np.uint32)
-        heads[:, 1] = ends = np.cumsum(np.bincount(keys, minlength=n_heads))
+    @property
+    def _walked(self) -> range:
+        """The outputs that split alike for which rows walk a tree."""
+        return range(0, self.nodes.n_alike, self._together)
+
+    def _listed(self, turns: Sequence[Turn]) -> tuple[U32, U32]:
+        """Return the heads of some rounds, as in the template, and their trees.
+
+        NumPy takes about as long for the trees of one round as for those of many.
+        """
+        n_new, n_heads, drops = self._n_vectors, 2 * self._n_walks, [one.drop for one in turns]
+        ends = np.array([turn.weights.size for turn in turns])
+        new = (ends[:, None] - n_new + np.arange(n_new)).ravel()
+        of_new = np.repeat(np.array([drop.of_new for drop in drops]), n_new)
+        places = np.concatenate([*(drop.trees for drop in drops), new])
+        before = np.concatenate([*(drop.before for drop in drops), np.zeros_like(of_new)])
+        after = np.concatenate([*(drop.after for drop in drops), of_new])
+        n_dropped = [drop.trees.size for drop in drops]
+        heads_of = np.arange(len(turns)) * n_heads  # those of new trees are behind the others
+        keys = np.concatenate(
+            [np.repeat(heads_of, n_dropped), np.repeat(heads_of + self._n_walks, n_new)]
+        )
+        is_new = np.arange(places.size) >= places.size - new.size
+        trees, outputs = self._of_outputs(places, self._walked)
+        n_walked = len(self._walked)
+        keys, before, after, is_new = (
+            np.repeat(one, n_walked) for one in (keys, before, after, is_new)
+        )
+        keys += outputs // self._together
+        n_keys = heads_of.size * n_heads
+        heads = np.zeros((n_keys, _ENTRY_WORDS), np.uint32)
+        heads[:, 1] = ends = np.cumsum(np.bincount(keys, minlength=n_keys))
         heads[1:, 0] = ends[:-1]
-        heads[:, 2] = heads[:, 0] + np.bincount(keys[by_codes], minlength=n_heads)
-        if self._n_walks > 1:  # else new trees are the last already
-            order = np.argsort(keys, kind="stable")
-            trees, before, after = trees[order], before[order], after[order]
+        by_codes = (trees < self._bank.n_earlier) | is_new
+        heads[:, 2] = heads[:, 0] + np.bincount(keys[by_codes], minlength=n_keys)
+        heads[:, :3] += 1 + n_keys
+        order = np.argsort(keys, kind="stable")
         entries = np.zeros((trees.size, _ENTRY_WORDS), np.uint32)
-        entries[:, :2] = self._bank.roots[trees]
-        entries[:, 2], entries[:, 3] = before.view(np.uint32), after.view(np.uint32)
+        entries[:, :2] = self._bank.roots[trees[order]]
+        entries[:, 2] = before[order].view(np.uint32)
+        entries[:, 3] = after[order].view(np.uint32)
         return heads, entries
 
     def kept_margins(self) -> list[Action]:
