@@ -14,6 +14,8 @@ from pyopencl_gbdt.numerics.tree_weights import DRAWS
 from pyopencl_gbdt.parameters.values import ParameterValues
 
 F32 = npt.NDArray[np.float32]
+F64 = npt.NDArray[np.float64]
+I64 = npt.NDArray[np.int64]
 #: A round's stream has numbers for all trees, and two more, by 32 bits: -1 for whether trees are
 #: dropped at all, and -2 for the one tree.
 _BESIDE = 2
@@ -41,7 +43,7 @@ class Drop:
         The weight of each new tree.
     """
 
-    trees: npt.NDArray[np.int64]
+    trees: I64
     before: F32
     after: F32
     of_new: np.float32
@@ -65,7 +67,9 @@ class DropSchedule:
     def __init__(self, params: ParameterValues, round_trees: int, weights: F32) -> None:
         self.params, self.round_trees = params, round_trees
         self.weights = weights.copy()
-        self._first, self._bits = 0, np.zeros((0, 0), np.uint32)  # of a round and those after it
+        self._first = 0  # the round whose random numbers, trees so far, and drops come first here
+        self._units: F64 = np.zeros((0, 0))
+        self._n_trees, self._below = np.zeros(0, np.int64), list[I64]()
 
     def next(self, number: int, rate: float) -> Drop:
         """Choose the trees that a round drops, and give all trees their weights after it.
@@ -91,36 +95,42 @@ class DropSchedule:
         self.weights[trees] = after = before * kept
         return Drop(trees, before, after, of_new)
 
-    def _bits_of(self, number: int) -> npt.NDArray[np.uint32]:
-        """Return the bits of a round: those beside, and those of each tree so far."""
-        n = _BESIDE + self.weights.size
-        n_rounds, n_known = self._bits.shape
-        if not self._first <= number < self._first + n_rounds or n_known < n:
-            n_rounds = max(1, _MOST_BITS // (n + self.round_trees))
-            n_rounds = min(n_rounds, MOST_AHEAD)
-            most = self.weights.size + (n_rounds - 1) * self.round_trees
-            keys = stream(self.params.random_state, number + np.arange(n_rounds), DRAWS)
-            places = np.arange(-_BESIDE, most).astype(np.uint32)
-            self._first, self._bits = number, random_bits(keys[:, None], places)
-        return self._bits[number - self._first, :n]
+    def _drawn_ahead(self, number: int) -> tuple[F64, I64]:
+        """Return a round's random numbers, from 0 to 1, and the trees below ``rate_drop``.
 
-    def _drawn(self, number: int) -> npt.NDArray[np.int64]:
+        The first two numbers are those beside, and each tree so far has one.
+        """
+        at, n_trees = number - self._first, self.weights.size
+        if not 0 <= at < len(self._below) or self._n_trees[at] != n_trees:
+            n_rounds = max(1, _MOST_BITS // (_BESIDE + n_trees + self.round_trees))
+            rounds = np.arange(min(n_rounds, MOST_AHEAD))
+            self._n_trees = n_trees + rounds * self.round_trees
+            keys = stream(self.params.random_state, number + rounds, DRAWS)
+            places = np.arange(-_BESIDE, self._n_trees[-1])
+            bits = random_bits(keys[:, None], places.astype(np.uint32))
+            self._first, at, self._units = number, 0, np.multiply(bits, 2.0**-32)
+            found = self._units < self.params.rate_drop
+            found &= (places >= 0) & (places < self._n_trees[:, None])
+            ends = np.cumsum(np.count_nonzero(found, axis=1))
+            self._below = np.split(np.nonzero(found)[1] - _BESIDE, ends[:-1])
+        return self._units[at, : _BESIDE + n_trees], self._below[at]
+
+    def _drawn(self, number: int) -> I64:
         """Return the places of the trees that a round drops, ascending."""
         p, n_trees = self.params, self.weights.size
         if not n_trees:
             return np.zeros(0, np.int64)
-        units = self._bits_of(number) * 2.0**-32
+        units, trees = self._drawn_ahead(number)
         one, skips = units[:_BESIDE]
         if skips < p.skip_drop:
             return np.zeros(0, np.int64)
-        share, weighted = p.rate_drop, p.sample_type == "weighted"
-        if weighted:
+        weights = None
+        if p.sample_type == "weighted":
             weights = self.weights.astype(np.float64)
             if (total := np.cumsum(weights)[-1]) > 0:
-                share = p.rate_drop * n_trees * weights / total
-        trees = np.flatnonzero(units[_BESIDE:] < share)
+                trees = np.flatnonzero(units[_BESIDE:] < p.rate_drop * n_trees * weights / total)
         if p.one_drop and not trees.size:
-            sums = np.cumsum(weights if weighted else np.ones(n_trees))
+            sums = np.cumsum(np.ones(n_trees) if weights is None else weights)
             found = np.searchsorted(sums, one * sums[-1], side="right")
             trees = np.array([min(int(found), n_trees - 1)])
         return trees
