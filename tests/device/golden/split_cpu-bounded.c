@@ -192,7 +192,11 @@ FN void look_closer(const i32 bits, const i64 g, const i64 h, const u32 at, cons
 FN void search_run(sums_t* sums, const u32 n, const i64 missing_g, const i64 missing_h, const u32 key,
                    const parent_t* node, search_t* search) {
     i32 bits[RUN], most[RUN / 16];
-    for (u32 k = n; k % 16; k++) sums->own_h[k] = sums->g[k] = sums->h[k] = 0; /* no borders */
+    for (u32 k = n; k % 16; k++) { /* no borders */
+        sums->own_h[k] = 0;
+        sums->g[k] = sums->g[n - 1];
+        sums->h[k] = sums->h[n - 1];
+    }
     for (u32 direction = 0; direction < (missing_h > 0 ? 2u : 1u); direction++) {
         const i64 more_g = direction ? missing_g : 0, more_h = direction ? missing_h : 0;
         for (u32 at = 0; at < n; at += 16) {

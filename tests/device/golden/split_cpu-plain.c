@@ -94,6 +94,12 @@ FN f32 rough_pair(const i64 g, const i64 h, const i64 other_g, const i64 other_h
     return (f32)((t * t * other_d + other_t * other_t * d) / (d * other_d) * 5.9604644775390625e-8f);
 }
 
+/* What a border scores at most in units, if its left side has a sum of gradients, at least a sum of Hessians, and the
+   right side at least another one; a bit more, as a score is rounded. */
+FN f64 most_of_pair(const f64 t, const f64 other_t, const f64 d, const f64 other_d) {
+    return (t * t * other_d + other_t * other_t * d) / (d * other_d) * 5.9604652e-8f;
+}
+
 
 #define NEVER (-1) /* the bits of no score, and less than any score's */
 
@@ -157,15 +163,54 @@ FN void look_closer(const i32 bits, const i64 g, const i64 h, const u32 at, cons
     consider(&search->best, g, h, at, node);
 }
 
+/* What each 16 borders score at most. A score is convex in the sums of the left side, so it is most where these are
+   least or most: gradients are looked through, and Hessians grow from border to border. Not a number if unknown. */
+FN void bound_runs(const sums_t* sums, const u32 n, const i64 more_g, const i64 more_h, const parent_t* node, f32* bounds) {
+    const f64 lambda = (f64)node->rule.lambda * 16777216.0f;
+    i64 least[RUN / 16], most[RUN / 16], first[RUN / 16], last[RUN / 16];
+    for (u32 at = 0; at < n; at += 16) {
+        const i64* g = sums->g + at;
+        i64 low[4], high[4];
+        for (u32 k = 0; k < 4; k++) low[k] = high[k] = g[k];
+        for (u32 j = 4; j < 16; j += 4)
+            for (u32 k = 0; k < 4; k++) {
+                low[k] = g[j + k] < low[k] ? g[j + k] : low[k];
+                high[k] = g[j + k] > high[k] ? g[j + k] : high[k];
+            }
+        for (u32 k = 1; k < 4; k++) {
+            low[0] = low[k] < low[0] ? low[k] : low[0];
+            high[0] = high[k] > high[0] ? high[k] : high[0];
+        }
+        least[at / 16] = low[0] + more_g;
+        most[at / 16] = high[0] + more_g;
+        first[at / 16] = sums->h[at] + more_h;
+        last[at / 16] = node->h - (sums->h[at + 15] + more_h);
+    }
+    for (u32 i = 0; i < (n + 15) / 16; i++) {
+        const f64 d = sum_in_f64(first[i]) + lambda, other_d = sum_in_f64(last[i]) + lambda;
+        const f64 one = most_of_pair(sum_in_f64(least[i]), sum_in_f64(node->g - least[i]), d, other_d);
+        const f64 two = most_of_pair(sum_in_f64(most[i]), sum_in_f64(node->g - most[i]), d, other_d);
+        bounds[i] = (f32)(one > two ? one : two);
+    }
+}
+
 /* Search the borders of a run of n bins, with the missing rows on the right and, if there are any, on the left;
    the first border's key is `key`. */
 FN void search_run(sums_t* sums, const u32 n, const i64 missing_g, const i64 missing_h, const u32 key,
                    const parent_t* node, search_t* search) {
     i32 bits[RUN], most[RUN / 16];
-    for (u32 k = n; k % 16; k++) sums->own_h[k] = sums->g[k] = sums->h[k] = 0; /* no borders */
+    f32 bounds[RUN / 16];
+    for (u32 k = n; k % 16; k++) { /* no borders */
+        sums->own_h[k] = 0;
+        sums->g[k] = sums->g[n - 1];
+        sums->h[k] = sums->h[n - 1];
+    }
     for (u32 direction = 0; direction < (missing_h > 0 ? 2u : 1u); direction++) {
         const i64 more_g = direction ? missing_g : 0, more_h = direction ? missing_h : 0;
+        bound_runs(sums, n, more_g, more_h, node, bounds);
         for (u32 at = 0; at < n; at += 16) {
+            most[at / 16] = NEVER;
+            if (bounds[at / 16] * MORE < search->top) continue; /* none of them can be the best */
             const i32 own = score_16(sums->own_h + at, sums->g + at, sums->h + at, more_g, more_h, node, bits + at);
             most[at / 16] = own;
             if (own != NEVER && as_f32((u32)own) > search->top) search->top = as_f32((u32)own);
