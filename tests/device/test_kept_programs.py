@@ -1,5 +1,7 @@
 """Sources and programs that are kept for the next process."""
 
+import threading
+
 import pytest
 
 from pyopencl_gbdt.device import cache, kept_programs
@@ -34,6 +36,31 @@ def test_a_kept_source_is_what_would_be_rendered(bundle, monkeypatch):
     monkeypatch.setattr(kept_programs, "render", never)
     assert first.source("predict", "opencl", **PARAMS) == text
     assert bundle().source("predict", "opencl", **PARAMS) == text
+
+
+def test_templates_of_rounds_are_loaded_where_nothing_is_kept(bundle, monkeypatch):
+    """While the host waits for a program; once a process, in a thread."""
+    loaded, done = [], threading.Event()
+    monkeypatch.setattr(
+        kept_programs, "load_templates", lambda names: (loaded.append(names), done.set())
+    )
+    kept_programs._load_round.cache_clear()
+    first = bundle()
+    assert first.is_new
+    first.load_templates()
+    assert not loaded  # nothing was rendered: a fit that builds nothing
+    first.source("predict", "opencl", **PARAMS)
+    first.load_templates()
+    first.load_templates()
+    assert done.wait(20)
+    first.save()
+    kept_programs._load_round.cache_clear()
+    again = bundle()
+    assert not again.is_new
+    again.source("predict", "opencl", **PARAMS)
+    again.load_templates()
+    (names,) = loaded
+    assert {"split", "candidates"} <= set(names)  # what is pasted, too
 
 
 @pytest.mark.parametrize(

@@ -124,6 +124,29 @@ def test_launches_of_a_round(monkeypatch):
     ]  # fmt: skip
 
 
+def test_a_program_that_waits_is_built_for_one_kernel(device, monkeypatch):
+    """The first count of exponents has a program whose other kernels are launched by others."""
+    data, params = CASES["logistic"]
+    found = Parameters.from_dict({"max_depth": 6, **params})
+    fit = Fit(device, found, get_objective(found.objective, found), data, 0.0)
+    gradients = fit.kernels.gradients
+    (count,) = gradients._counts(fit.parts.nodes.batches[0])
+    assert fit.kernels.launching.alone(count) is count
+    if device.caps.api != "opencl":
+        return
+    monkeypatch.setattr(gradients.program, "is_waiting", True)
+    alone = fit.kernels.launching.alone(count)
+    source = alone.enqueue.program.source
+    assert "gradients(" in source
+    assert "quantize_gradients(" not in source
+    count()
+    wanted = fit.parts.arena["exponents"].get()
+    fit.parts.arena["exponents"].set(np.zeros_like(wanted))
+    alone()
+    np.testing.assert_array_equal(fit.parts.arena["exponents"].get(), wanted)
+    assert wanted.any()
+
+
 @pytest.mark.usefixtures("_gpu")
 def test_only_folds_in_queues_of_their_own_pack_arguments(device, monkeypatch):
     calls = []

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt.device import open_device
+from pyopencl_gbdt.device.variants.table import KERNELS
 from pyopencl_gbdt.errors import DataError, ParameterError
-from pyopencl_gbdt.primitives.radix_plan import cut_bits, scratch_bytes
+from pyopencl_gbdt.primitives.radix_plan import cut_bits, scratch_bytes, take
 from pyopencl_gbdt.primitives.radix_sort import (
     DTYPES,
     RadixSort,
@@ -17,6 +18,7 @@ from pyopencl_gbdt.primitives.radix_sort import (
 )
 from tests.compare import assert_same_bits
 from tests.conftest import TEST_DEVICE
+from tests.device.fakes import make_caps
 from tests.primitives.running import many_groups, narrow, run_without_waiting
 from tests.primitives.samples import any_bits, edge_sizes, floats
 from tests.reference import radix_sort as twin
@@ -110,6 +112,18 @@ def test_argsort(device, variant, rng, dtype, descending):
         order = radix_argsort(on_device, descending=descending, variant=variant)
         assert_same_bits(order.get(), twin.radix_argsort(keys, descending=descending))
         assert_same_bits(on_device.get(), keys, "keys stay as they are")
+
+
+def test_few_keys_have_small_tiles():
+    """A sweep has a tile for each unit, if there are keys enough; other sorts' tiles stay."""
+    caps, key = make_caps(kind="gpu", compute_units=10), np.dtype(np.float32)
+    sweep, *_, portable = (one for one in KERNELS[KERNEL].variants if one.params["wg_size"] > 1)
+    items, wg_size = sweep.params["items"], sweep.params["wg_size"]
+    many = items * wg_size * caps.compute_units
+    assert take(sweep, caps, many, key, None) == items
+    assert take(sweep, caps, many - 1, key, None) == 4
+    assert take(sweep, caps, many - 1, np.dtype(np.uint64), None) == 2
+    assert take(portable, caps, 1, key, None) == portable.params["items"]
 
 
 @pytest.mark.parametrize("value_dtype", [None, np.float64])
