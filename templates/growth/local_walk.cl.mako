@@ -3,9 +3,10 @@
 ##   ways     |n0|n1|n2| ..          two words of each node of a batch
 ##   staged   |item 0|item 1| ..     codes 0 .. 3 of each work-item's row
 ##            |item 0|item 1| ..     codes 4 .. 7, and so on: a work-item's words share a bank of local memory, so that
-##                                   neighbours do not wait for each other, whatever codes they look at
+##                                   neighbours do not wait for each other, whatever codes they look at. A code is
+##                                   shifted out of its word: Mesa reads bytes of words wrongly in local memory
 ##
-##   a node   |last |1 |place of its code in `staged`|     first word; 0 in leaves
+##   a node   |last |1 |bit of its code in `staged`  |     first word; 0 in leaves
 ##            |n    |left child's number             |     second word; the value of leaves
 ##            |31 ..|23 .. 0
 ##
@@ -17,7 +18,7 @@
 FN i32x2 way_of(const u32x4 step) {
     const code_split_t split = unpacked_split(step.z);
     const u32 n = (split.also > split.last ? split.also : 256) - split.last - 1;
-    const u32 place = step.y / 4 * ${4 * wg_size} + step.y % 4;
+    const u32 place = step.y / 4 * ${32 * wg_size} + step.y % 4 * 8;
     if (!step.x) return MAKE_I32X2(0, (i32)step.w);
     return MAKE_I32X2((i32)(split.last << 24 | 1u << 23 | place), (i32)(n << 24 | step.x));
 }
@@ -27,7 +28,6 @@ FN i32x2 way_of(const u32x4 step) {
 <%def name="read_nodes(wg_size, nodes, words)">\
     LOCAL_ARRAY(i32x2, ways, ${nodes});
     LOCAL_ARRAY(u32, staged, ${words * wg_size});
-    LOCAL const u8* own = (LOCAL const u8*)&staged[LOCAL_ID];
     for (u32 id = LOCAL_ID; id < n_nodes; id += ${wg_size}) ways[id] = way_of(steps[id]);
 </%def>
 
@@ -45,7 +45,8 @@ FN i32x2 way_of(const u32x4 step) {
 <%def name="walk()">\
             i32x2 way = ways[tree];
             while (way.x) {
-                const u32 code = own[way.x & 0x7FFFFF], right = (code << 24) - (u32)way.x < (u32)way.y;
+                const u32 bit = (u32)way.x & 0x7FFFFF, code = staged[bit / 32 + LOCAL_ID] >> bit % 32;
+                const u32 right = (code << 24) - (u32)way.x < (u32)way.y;
                 way = ways[tree + (way.y & 0xFFFFFF) + right];
             }
             margin += as_f32((u32)way.y);

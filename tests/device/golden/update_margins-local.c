@@ -15,7 +15,7 @@
 FN i32x2 way_of(const u32x4 step) {
     const code_split_t split = unpacked_split(step.z);
     const u32 n = (split.also > split.last ? split.also : 256) - split.last - 1;
-    const u32 place = step.y / 4 * 1024 + step.y % 4;
+    const u32 place = step.y / 4 * 8192 + step.y % 4 * 8;
     if (!step.x) return MAKE_I32X2(0, (i32)step.w);
     return MAKE_I32X2((i32)(split.last << 24 | 1u << 23 | place), (i32)(n << 24 | step.x));
 }
@@ -35,7 +35,6 @@ KERNEL(256) add_leaves(
     margins += first_row;
     LOCAL_ARRAY(i32x2, ways, 128);
     LOCAL_ARRAY(u32, staged, 2048);
-    LOCAL const u8* own = (LOCAL const u8*)&staged[LOCAL_ID];
     for (u32 id = LOCAL_ID; id < n_nodes; id += 256) ways[id] = way_of(steps[id]);
     BARRIER();
     for (u32 row = GROUP_ID * 256 + LOCAL_ID; row < page_rows; row += N_GROUPS * 256) {
@@ -55,7 +54,8 @@ KERNEL(256) add_leaves(
         for (u32 tree = begin; tree < end; tree++) {
             i32x2 way = ways[tree];
             while (way.x) {
-                const u32 code = own[way.x & 0x7FFFFF], right = (code << 24) - (u32)way.x < (u32)way.y;
+                const u32 bit = (u32)way.x & 0x7FFFFF, code = staged[bit / 32 + LOCAL_ID] >> bit % 32;
+                const u32 right = (code << 24) - (u32)way.x < (u32)way.y;
                 way = ways[tree + (way.y & 0xFFFFFF) + right];
             }
             margin += as_f32((u32)way.y);
