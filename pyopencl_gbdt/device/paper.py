@@ -42,6 +42,12 @@ class Allocation:
         return int(np.prod(self.shape, dtype=np.int64)) * self.dtype.itemsize
 
 
+def _launched(answer: Answer | None, arguments: Mapping[str, Any], more: Sequence[Any]) -> None:
+    """Answer for a kernel; the arguments stay as long as its launch, as those of others do."""
+    if answer is not None:
+        answer(arguments)
+
+
 class PaperProgram(Program):
     """Kernels that are never rendered, built or run.
 
@@ -55,7 +61,7 @@ class PaperProgram(Program):
 
     def bind(self, kernel_name: str, groups: Groups, /, *args: Any, **named: Any) -> Launch:
         answer = self.device.answers.get((self.template, kernel_name))
-        return Launch(kernel_name, nothing if answer is None else partial(answer, named))
+        return Launch(kernel_name, partial(_launched, answer, named, args))
 
     prepare = bind
 
