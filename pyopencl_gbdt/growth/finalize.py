@@ -6,7 +6,6 @@ Rounds of plain boosting consist of that alone; ``growth/boosting.py`` has the s
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -35,6 +34,7 @@ from pyopencl_gbdt.growth.boosting import (
     WeightedStart,
 )
 from pyopencl_gbdt.growth.partition import Partition
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.objectives import Objective
 
 #: Most bytes of a row's codes, and least nodes, for which there is room in local memory.

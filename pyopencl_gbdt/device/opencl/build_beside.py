@@ -15,7 +15,6 @@ import queue
 import threading
 import time
 from concurrent.futures import Future
-from dataclasses import dataclass
 
 from pyopencl_gbdt.device import helper_process
 from pyopencl_gbdt.device.capabilities import Capabilities
@@ -23,6 +22,7 @@ from pyopencl_gbdt.device.drivers import first_use
 from pyopencl_gbdt.device.helper_process import usable_cores
 from pyopencl_gbdt.device.opencl import build_ahead
 from pyopencl_gbdt.device.opencl.compile_apart import CompileHelper, CompilerError
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 
 #: Helpers of a device. Four take 1.2 s to start, side by side; two take 0.85 s (H200).
 _N_HELPERS = 2
