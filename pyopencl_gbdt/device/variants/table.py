@@ -345,8 +345,8 @@ _ENTRIES = (
             "walk",
             {"wg_size": 256, "chunk": 2048, "local_nodes": 1023},
             "H200, 5 M x 28, depth 6 and 8: 1.8x over following the row lists; 11 M x 28, depth 6, "
-            "us in global and in local memory: 150 and 120, CUDA 153 and 120; PoCL, 300 k x 28, ms "
-            "of a processor 25 and 10",
+            "us in global and in local memory (there by bytes of codes): 150 and 120, CUDA 153 and "
+            "120; PoCL, 300 k x 28, ms of a processor 25 and 10",
         ),
         tuned={"wg_size": tried.GROUP, "chunk": tried.CHUNK},
         timed_with=("plan",),
