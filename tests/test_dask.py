@@ -124,6 +124,19 @@ def test_the_client_is_an_attribute_as_in_xgboost(on_dask, client):
         ours.client = "tcp://127.0.0.1:1"
 
 
+def test_the_client_forgets_the_workers(on_dask, client, monkeypatch):
+    """Its refresh, which leaves workers out, comes after the question and before the return."""
+    monkeypatch.setattr(client, "_update_scheduler_info", _nothing)
+    monkeypatch.setattr(client, "_scheduler_identity", {"workers": {}})
+    assert client.scheduler_info()["workers"] == {}
+    model = on_dask.train(client, PARAMS, array(X), array(Y), 2)
+    assert to_json(model.ensemble) == to_json(train(PARAMS, Dataset(X, Y), 2).ensemble)
+
+
+async def _nothing(n_workers=0):
+    pass
+
+
 def test_evaluation_sets_are_pairs(on_dask, client):
     rows, label, other = array(X), array(Y), (array(X[:90], 30), array(Y[:90], 30))
     history = {}
@@ -158,7 +171,7 @@ def _allow_a_device_twice():
 
 def test_workers_that_take_different_branches(on_dask, client):
     """One compares digests of trees; the other is made to say that its device is idle."""
-    address = sorted(client.scheduler_info()["workers"])[1]
+    address = sorted(client.nthreads())[1]
     client.run(_say, "DeviceIdle", workers=[address])
     try:
         with pytest.raises(TeamError, match=r"(TreesDigest|DeviceIdle) after .* rank 1 sends"):

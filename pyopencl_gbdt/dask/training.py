@@ -153,7 +153,7 @@ def train_by_workers(
         limits = replace(limits, silence=seconds(timeout, "timeout", limits.silence))
     client = distributed.default_client() if client is None else client
     named = _named_sets(evals)
-    chosen = sorted(workers or client.scheduler_info(n_workers=-1)["workers"])
+    chosen = sorted(workers or _there(client))
     if not chosen:
         raise ParameterError("workers: expected at least one; start some, or wait for them")
     futures = partitions(client, given)
@@ -255,8 +255,18 @@ def _opened(
 
 
 def _gone(client: distributed.Client, workers: Sequence[str]) -> list[str]:
-    there = client.scheduler_info(n_workers=-1)["workers"]
+    there = _there(client)
     return [worker for worker in workers if worker not in there]
+
+
+def _there(client: distributed.Client) -> Mapping[str, int]:
+    """Return the workers that the scheduler knows now, by address.
+
+    ``Client.scheduler_info`` returns the answer that the client keeps. The client refreshes it
+    every two seconds by one without workers, also between the question and the return.
+    """
+    threads: Mapping[str, int] = client.nthreads()
+    return threads
 
 
 def _shares(client: distributed.Client, parts: list[Any], n_places: int) -> list[list[Any]]:

@@ -137,18 +137,22 @@ def of_worker(args, rank, X, Y):
         return booster.get_dump(), xgb.collective.get_rank(), xgb.collective.broadcast(rank, 1)
 
 
+def _name(dask_worker):
+    return dask_worker.name
+
+
 def test_workers_know_their_ranks(client):
     rows = xgb.dask.DaskDMatrix(client, parts(X), parts(Y))
     found = xgb.dask.train(client, {"max_depth": 3}, rows, 2, callbacks=[Ranks()])["booster"]
     assert found.attributes() == {"round 0": "[2, 1, 2] of 2", "round 1": "[2, 1, 4] of 2"}
     tracker = xgb.RabitTracker(2, "127.0.0.1", sortby="task")
     tracker.start()
-    known = client.scheduler_info()["workers"]
+    known = client.run(_name)
     running = [
         client.submit(of_worker, tracker.worker_args(), rank, X[part], Y[part], workers=[worker])
         for rank, (worker, part) in enumerate(
             zip(
-                sorted(known, key=lambda worker: known[worker]["name"]),
+                sorted(known, key=known.get),
                 (slice(0, 99), slice(99, 300)),
                 strict=True,
             )
