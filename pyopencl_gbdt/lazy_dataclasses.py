@@ -46,7 +46,6 @@ class _Plan:
 
     Attributes
     ----------
-    own : type
     annotations : dict of str to str
         Those of the class itself.
     given : dict of str to object

@@ -58,7 +58,6 @@ def at_first_use(package: str, names: Mapping[str, str]) -> Callable[[str], Any]
 
     Parameters
     ----------
-    package : str
     names : mapping of str to str
         The module of each name, by its path within the package.
     """

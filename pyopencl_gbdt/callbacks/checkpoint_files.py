@@ -110,8 +110,6 @@ def read_checkpoint(path: Path, n_rounds: int, state_sizes: Mapping[str, int]) -
 
     Parameters
     ----------
-    path : Path
-    n_rounds : int
     state_sizes : mapping of str to int
         As in ``Plan``.
 
@@ -182,8 +180,6 @@ def check_checkpoint(
 
     Parameters
     ----------
-    found : CheckPoint
-    path : Path
     watched : mapping of str to sequence of str
         The metrics of every evaluation set.
     begins_with : mapping of str to object

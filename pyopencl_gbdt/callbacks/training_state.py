@@ -29,7 +29,6 @@ def from_text(texts: Mapping[str, str], sizes: Mapping[str, int], what: str) -> 
 
     Parameters
     ----------
-    texts : mapping of str to str
     sizes : mapping of str to int
         How many numbers each array has; all have to be there, and no other.
     what : str

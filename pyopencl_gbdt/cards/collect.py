@@ -37,10 +37,8 @@ class Card:
 
     Attributes
     ----------
-    device : Listed
     minutes : float or None
         Most minutes for all steps; None: see `seconds`.
-    self_test : SelfTest or None
     steps : list of dict
         The steps that were taken: fields of `Step`, with ``problem``, ``seconds``, and of a
         training ``digest`` and ``equal``.
@@ -105,7 +103,6 @@ class Collector:
 
     Parameters
     ----------
-    card : Card
     save : callable
         Called after each step.
     show : callable

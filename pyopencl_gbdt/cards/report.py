@@ -42,7 +42,6 @@ def without_folders(text: str, own: Sequence[str] = ()) -> str:
 
     Parameters
     ----------
-    text : str
     own : sequence of str
         Folders, possibly with spaces in their names, that are removed first.
     """
@@ -88,9 +87,6 @@ class Report:
 
     Parameters
     ----------
-    machine : Machine
-    listing : Listing
-    findings : list of Finding
     by : str
         Who sends it.
     """
@@ -133,7 +129,6 @@ class Summary:
 
     Attributes
     ----------
-    device, driver : str
     doctor : str
         The result of the self-test.
     digests : str
@@ -144,7 +139,6 @@ class Summary:
         What safer ways gave, as far as they were tried.
     problems : list of str
         What failed in the usual way, and why.
-    by, when : str
     good : bool
         Whether the self-test and all trainings passed.
     """

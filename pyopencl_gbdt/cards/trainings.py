@@ -111,7 +111,6 @@ class Training:
 
     Attributes
     ----------
-    params : dict
     label : callable
         Makes the labels.
     kind : str
@@ -195,7 +194,6 @@ def digest(name: str, device_id: str, **more: Any) -> str:
     ----------
     name : str
         A key of ``TRAININGS``.
-    device_id : str
     **more
         Parameters that change how a model is trained, and not which one.
     """

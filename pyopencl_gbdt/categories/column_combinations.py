@@ -58,9 +58,6 @@ class ColumnCombinations:
         The user's rows; their levels.
     statistics : Statistics
         Those of columns.
-    ordered : OrderedStatistics
-    most_parts : int
-    n_orders : int
     in_time : bool
         Whether the rows' own order is the only one.
     levels : mapping of int to DeviceArray
@@ -128,7 +125,6 @@ class ColumnCombinations:
 
         Parameters
         ----------
-        codes : OrderCodes
         round_trees, n_alike : int
             Trees of a round, and outputs whose trees split alike: their gains are added up.
         quanta : DeviceArray of int32, shape (n_trees * n_rows, 2)
@@ -147,12 +143,10 @@ class ColumnCombinations:
 
         Parameters
         ----------
-        number : int
         trees : sequence of Tree
             As in the model.
         values : float32 array, shape (n_rows, n_features)
             Gets the slots' values in the order of the round ``number + ahead``.
-        ahead : int
 
         Returns
         -------
@@ -222,7 +216,6 @@ class ColumnCombinations:
         ----------
         trees : sequence of Tree
             All collected trees of this fit.
-        number : int
         first : int
             Where the gradients of the round's last tree begin among the quanta.
         """

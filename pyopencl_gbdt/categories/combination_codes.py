@@ -28,8 +28,6 @@ class CombinationKeys:
 
     Parameters
     ----------
-    device : Device
-    rows : CategoryRows
     n_levels : mapping of int to int
         Number of levels of each categorical column in training.
     there : mapping of int to DeviceArray

@@ -33,7 +33,6 @@ def common_data(
 
     Parameters
     ----------
-    team : Team
     data : Dataset or None
         None, or no rows, if the member has none.
     what : str

@@ -30,7 +30,6 @@ class LevelMeans:
 
     Parameters
     ----------
-    device : Device
     priors : float array-like, shape (n_targets, n_priors)
     weight : int
         The rows that a prior counts as.
@@ -83,7 +82,6 @@ class OrderedStatistics:
 
     Parameters
     ----------
-    device : Device
     hits : uint8 array, shape (n_targets, n_rows)
         1 where a row's target lies above a border, or is of a class.
     counted : uint8 array, shape (n_rows,)
@@ -160,7 +158,6 @@ class OrderedStatistics:
         ----------
         levels : DeviceArray of uint32, shape (n_rows,)
             Levels 0..n_levels - 1; ``n_levels`` is missing, and gets NaN.
-        n_levels : int
         out : DeviceArray of float32, shape (n_rows, n_columns), or None
             Where the statistics of a row are written side by side; None is ``means``.
         first : int
@@ -203,7 +200,6 @@ class OrderedStatistics:
         ----------
         levels : DeviceArray of uint32, shape (n_rows,)
             Levels 0..n_levels - 1; larger ones are missing.
-        n_levels : int
 
         Returns
         -------
@@ -235,8 +231,6 @@ class WalkedOrders:
 
     Parameters
     ----------
-    ordered : OrderedStatistics
-    n_orders : int
     in_time : bool
         Whether the rows' own order is the only one.
 

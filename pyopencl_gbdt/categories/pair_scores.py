@@ -189,7 +189,6 @@ class PairScores:
 
     Parameters
     ----------
-    device : Device
     n_rows : int
         Rows of the training data; the sample has at most ``MOST_ROWS`` of them.
     n_levels : sequence of int

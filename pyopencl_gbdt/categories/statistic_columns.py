@@ -178,7 +178,6 @@ class StatisticColumns:
         Statistics behind the user's columns; the columns that they replace are empty.
     replaced : set of int
         These columns; others that have statistics are split by sets of levels, too.
-    statistics : Statistics
     orders : Orders
         The statistics in several orders of the rows.
     combining : ColumnCombinations or None
@@ -278,11 +277,8 @@ def replace_by_statistics(
 
     Parameters
     ----------
-    params : Parameters
-    data : Dataset
     own : mapping of int to Offer
         What each categorical column offers, ascending.
-    device : Device
     """
     n_levels = {column: levels.n_levels for column, levels in data.categories.items()}
     sizes = StatisticSizes.of(params, data.n_rows, data.n_features, data.n_targets, n_levels, own)

@@ -35,7 +35,6 @@ class StatisticSizes:
 
     Attributes
     ----------
-    n_rows : int
     n_columns : int
         The user's columns.
     n_levels : dict of int to int
@@ -50,7 +49,6 @@ class StatisticSizes:
         Bytes of a row while its targets are found.
     n_outputs : int
         Margins of a row.
-    max_bin : int
     combines : bool
         Whether combinations of columns are looked for.
     """

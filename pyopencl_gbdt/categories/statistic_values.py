@@ -25,7 +25,6 @@ class WideRows(DeviceMatrix):
 
     Parameters
     ----------
-    device : Device
     values : float32 array or DeviceArray, shape (n_rows, n_given), C order
     n_more : int
         Columns behind the given ones; their values are undefined until they are written.
@@ -95,11 +94,9 @@ class WideRows(DeviceMatrix):
         Parameters
         ----------
         levels : DeviceArray of uint32, shape (n_rows,)
-        n_levels : int
         totals : DeviceArray of uint32, shape (n, n_levels)
             Its first row holds the counts.
         out : DeviceArray of float32
-        column : int
         """
         n = self.shape[0]
         self._program.launch(
@@ -151,7 +148,6 @@ class StatisticValues:
         The statistics in each order.
     levels : mapping of int to DeviceArray
         The levels of each of these columns, uint32 (n_rows,).
-    tables : list of LevelTable
     """
 
     wide: F32 | WideRows

@@ -103,7 +103,6 @@ class Configuration:
         A value for every entry of ``KEYS`` but ``eval[NAME]`` and ``eval_metric``.
     evals : dict of str to str
         The file of each evaluation set, by the set's name.
-    metrics : list of str
     params : dict of str to object
         Training parameters by their first names, ``device`` included.
     without_effect : list of str

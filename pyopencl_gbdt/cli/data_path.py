@@ -41,7 +41,6 @@ class DataPath:
 
     Attributes
     ----------
-    file : str
     options : dict of str to object
         Arguments of ``read_table`` that the suffix sets.
     """
@@ -151,7 +150,6 @@ def ways_to_read(
 
     Parameters
     ----------
-    path : str
     args : argparse.Namespace
         The options that were given; they alone count if they name the label's column, if the file
         or the model has no names, or if the file has more other columns.

@@ -43,7 +43,6 @@ class Extras:
         A model to continue.
     save_period : int
         Write a model to ``model_dir`` every so many rounds; 0 never.
-    model_dir : str
     side_files : bool
         Whether to read files with weights and so on beside data files.
     """
@@ -108,7 +107,6 @@ def _fit(
         The options of ``train``.
     given : dict of str to object
         The training parameters, without ``device``.
-    extras : Extras or None
     job : Job
         The first process of an MPI job writes the model.
     """

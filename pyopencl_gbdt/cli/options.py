@@ -16,7 +16,6 @@ def add_command(commands: Any, name: str, text: str, **others: Any) -> argparse.
     Parameters
     ----------
     commands : argparse's action of subparsers
-    name : str
     text : str
         Three paragraphs: a line for the list of commands, the description, and the options.
     **others
@@ -35,7 +34,6 @@ def add_options(parser: argparse._ActionsContainer, text: str, **others: Any) ->
 
     Parameters
     ----------
-    parser : argparse.ArgumentParser or group
     text : str
         A line an option: its name, a space and what its value is called, two spaces or more, its
         help. What follows on indented lines belongs to the help. An option without a value or

@@ -105,7 +105,6 @@ def wrapped(text: str, first: str = "", later: str | None = None) -> str:
 
     Parameters
     ----------
-    text : str
     first, later : str
         The beginning of the first line and of later lines; by default, `later` is as many
         spaces as `first` is wide.
@@ -150,7 +149,6 @@ class Progress:
     ----------
     show : callable or None
         Called with (round number from 1, the line's metrics) for rounds to show.
-    n_rounds : int
     every : int
         Show the first and last round, and every round whose number is a multiple of this.
     waits : bool

@@ -91,10 +91,8 @@ def read_training(
 
     Parameters
     ----------
-    mine : RankJob
     args : argparse.Namespace
         The options of ``train``.
-    objective : str
     **options
         As in ``tables.read_training``.
     """

@@ -58,8 +58,6 @@ def read(file: str, n_rows: int, *, ranks: bool, label: bool = True) -> dict[str
 
     Parameters
     ----------
-    file : str
-    n_rows : int
     ranks : bool
         Whether the loss ranks; otherwise query sizes are ignored.
     label : bool
@@ -91,7 +89,6 @@ def read_numbers(path: str, option: str = "") -> NDArray[np.float32]:
 
     Parameters
     ----------
-    path : str
     option : str
         What named the file, for errors.
 

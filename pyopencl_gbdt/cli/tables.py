@@ -171,10 +171,8 @@ def read_labelled(
 
     Parameters
     ----------
-    path : str
     args : argparse.Namespace
         The options of `add_layout`, and ``n_features``.
-    objective : str
     like : TableData or None
         Training data; the file must have the same columns.
     share : (int, int) or None
@@ -280,7 +278,6 @@ def read_training(
     ----------
     args : argparse.Namespace
         The options of ``train``.
-    objective : str
     names : sequence of str or None
         Names of the evaluation sets; None takes those of their files.
     beside : bool

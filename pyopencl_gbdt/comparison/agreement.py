@@ -42,7 +42,6 @@ class Compared:
 
     Attributes
     ----------
-    shape : dict
     rows : list of Row
         One for every machine and device that tried the shape.
     state : {"same", "differ", "alone", "none"}

@@ -82,7 +82,6 @@ def dataset(shape: Shape, values: F32, label: F32 | None = None) -> Dataset:
 
     Parameters
     ----------
-    shape : Shape
     values : float32 array, shape (n_rows, n_features)
         Uniform in [0, 1) where columns become categorical or sparse.
     label : float32 array, shape (n_rows,), or None
@@ -181,13 +180,10 @@ def measure(
 
     Parameters
     ----------
-    device_id : str
-    shape : Shape
     values, labels : float32 arrays
         From ``Shape.make``.
     bandwidth : float
         Bytes per second of a copy on this device.
-    repeats : int
     tell : callable
         Called with the current step, ``2 + repeats`` times.
 

@@ -50,7 +50,6 @@ def bars(title: str, rows: Sequence[DrawnBar]) -> str:
     ----------
     title : str
         Read aloud by screen readers.
-    rows : sequence of Bar
     """
     longest = max((row.length for row in rows), default=0.0) or 1.0
     parts = [
@@ -97,7 +96,6 @@ class Figure:
 
     Attributes
     ----------
-    title, note : str
     value : callable
         Takes a result; returns the length of its bar.
     text : callable

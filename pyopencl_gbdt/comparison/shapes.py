@@ -45,10 +45,8 @@ class Shape:
     ----------
     name, title : str
         Name for ``--shapes``, and one line for people.
-    n_rows, n_features : int
     objective : str
         XGBoost's name.
-    max_depth, max_bin : int
     n_rounds : int
         Rounds after which quality is measured.
     n_models : int

@@ -60,8 +60,6 @@ class KernelTimes:
 
     Parameters
     ----------
-    device : str
-    data : TuningData
     repeats : int
         Number of measurements, of which the shortest counts. None goes first to warm up, as the
         device's clock does not count what is built.
@@ -123,7 +121,6 @@ def contests(caps: Capabilities, data: TuningData) -> list[Contest]:
 
     Parameters
     ----------
-    caps : Capabilities
     data : TuningData
         What the kernels were tuned on. The way of most kernels has a small fit, too. Where one
         launch grows the trees of so few rows, there are fits by the steps of more rows.

@@ -78,12 +78,7 @@ def grows_whole(caps: Capabilities) -> bool:
 
 
 class TuningData:
-    """Seeded data of two classes, of every kind that ways ask for; each is made once.
-
-    Parameters
-    ----------
-    n_rows, n_features : int
-    """
+    """Seeded data of two classes, of every kind that ways ask for; each is made once."""
 
     def __init__(self, n_rows: int, n_features: int = _FEATURES) -> None:
         self.n_rows, self.n_features = n_rows, n_features

@@ -363,7 +363,6 @@ def mapped(function: Any, X: Any, shape: tuple[int, ...], dtype: Any, **options:
     function : callable
         Returns an array of shape (n_rows, *shape).
     X : Dask array or table
-    shape : tuple of int
     dtype : dtype
     """
     empty = np.zeros((0, *shape), dtype)

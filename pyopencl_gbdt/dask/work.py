@@ -31,7 +31,6 @@ class DaskPartition:
 
     Attributes
     ----------
-    n_rows : int
     first_query, last_query : object
         The queries of its first and last row; None without queries.
     """
@@ -163,7 +162,6 @@ class Job:
 
     Attributes
     ----------
-    name : str
     key : bytes
         The secret by which members know each other.
     addresses : sequence of (str, int)
@@ -172,8 +170,6 @@ class Job:
         Arguments of ``train``.
     columns : dict
         Arguments of ``Dataset`` that belong to columns.
-    eval_names : sequence of str
-    limits : Limits
     trainer : callable
         ``train``, or another function with its arguments that returns a model.
     """
@@ -231,7 +227,6 @@ def work(
         This worker's partitions, in order.
     evals : sequence of (sequence of mapping, or None)
         The partitions of every evaluation set; None is the training data.
-    job : Job
     first_rank : int
         Rank of the worker's first member.
     """

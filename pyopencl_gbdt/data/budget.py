@@ -31,7 +31,6 @@ class Budget:
 
     Attributes
     ----------
-    path : str or path-like
     size : int
         Size of the file on disk; of a compressed file, the compressed size.
     max_bytes : int or None

@@ -62,7 +62,6 @@ class RawColumns:
     Attributes
     ----------
     X : DataFrame, Table or array
-    names : list of str or None
     """
 
     X: Any
@@ -184,10 +183,6 @@ def check_features(
         The levels of training: exactly these columns are categorical, and these are their levels.
     names : sequence or None
         Names of the columns, instead of those of a table, by which `categorical` may name them.
-
-    Returns
-    -------
-    Features
 
     Raises
     ------

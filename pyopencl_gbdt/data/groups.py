@@ -25,7 +25,6 @@ def group_offsets(qid: Any, group: Any, n_rows: int) -> I64 | None:
         The query of every row, in ascending order.
     group : (n_groups,) array-like of integers, or None
         The number of rows of each query, in order.
-    n_rows : int
 
     Returns
     -------
@@ -67,7 +66,6 @@ def expand_weight(weight: Any, offsets: I64 | None, n_rows: int) -> F32 | None:
         One per row. With queries: one per query, as in XGBoost, or one per row that is the same
         in all rows of a query.
     offsets : (n_groups + 1,) int64 array, or None
-    n_rows : int
 
     Raises
     ------

@@ -48,7 +48,6 @@ def joint_arrays(
 
     Parameters
     ----------
-    device : Device
     planned : mapping of str to (shape, dtype)
     larger : mapping of str to (shape, dtype), or None
         Arrays that lie behind the others, and whose contents go up when they are set.
@@ -296,7 +295,6 @@ class RenamedArena(Arena):
 
     Parameters
     ----------
-    every : Arena
     own : collection of str
         Names that stand for arrays of their own; also with what pages add to a name.
     suffix : str

@@ -73,7 +73,6 @@ def copy_bandwidth(
 
     Parameters
     ----------
-    device : Device
     n_bytes : int
         Half of them are read, half are written. The function allocates both arrays.
     repeats : int

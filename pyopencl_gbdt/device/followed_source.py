@@ -60,10 +60,8 @@ class KernelText:
     ----------
     begin : int
         Its place in the source.
-    wg_size : str
     declared : tuple of str
         Its parameters.
-    body : str
     """
 
     begin: int

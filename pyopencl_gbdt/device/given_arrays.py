@@ -73,7 +73,6 @@ class FirstContents:
 
     Parameters
     ----------
-    n_bytes : int
     begin : int, default 0
         The first byte in the allocation.
     """

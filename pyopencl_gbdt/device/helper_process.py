@@ -48,7 +48,6 @@ def start(
     ----------
     code : str
         Python statements; ``json`` and ``sys`` are imported.
-    *arguments : str
     variables : mapping
         Environment variables that are set beside this process's.
     **options

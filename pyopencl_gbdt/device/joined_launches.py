@@ -50,7 +50,6 @@ class _Step:
     ----------
     bound : list of BoundKernel
         One of each fit; the first one alone where the others' places follow from its own.
-    n_fits : int
     together : list of (int or None)
         For each argument the number of the first one that lies in the same allocation, in every
         fit; None for numbers.
@@ -199,7 +198,6 @@ def packed(
 
     Parameters
     ----------
-    actions : sequence of Action
     built : callable
         Is given every new program, and returns it.
     """
@@ -233,7 +231,6 @@ def joined_by_first(first: Sequence[Action], n_fits: int, steps: Steps) -> list[
     ----------
     first : sequence of Action
         Of the first fit.
-    n_fits : int
     steps : mapping of int to (DeviceArray, int)
         Where the others' arrays lie.
 

@@ -114,9 +114,6 @@ def joined_source(
 
     Parameters
     ----------
-    source : str
-    n_fits : int
-    rows : RowText
     layouts : tuple of (str, ArgumentLayout)
         Of each kernel that is launched; others are left out.
     """

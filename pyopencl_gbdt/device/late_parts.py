@@ -25,9 +25,6 @@ class LatePart:
     make : callable
         Takes the allocation, the part's first byte there, and what has the part's shape, dtype and
         bytes.
-    whole : DeviceArray
-    begin : int
-    shape : tuple of int
     dtype : dtype
     """
 

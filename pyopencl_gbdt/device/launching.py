@@ -46,11 +46,8 @@ class _Choice:
 
     Parameters
     ----------
-    device : Device
-    kernel : str
     environment : str
         Its word takes the place of the rule.
-    possible : bool
     by_rule : bool
         Whether it is faster, on a device for which it is chosen.
     """
@@ -82,11 +79,6 @@ class Launching:
     Joined, the last work-group of a launch does what else takes a launch. That is where groups see
     what others wrote, level by level, for trees of few nodes: one group takes longer for many.
     Packed, a launch passes few arguments, which take the host time through NVIDIA's OpenCL.
-
-    Parameters
-    ----------
-    arena : Arena
-    size : RoundSize
     """
 
     def __init__(self, arena: Arena, size: RoundSize) -> None:

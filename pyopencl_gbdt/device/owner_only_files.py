@@ -110,7 +110,6 @@ def opened(
 
     Parameters
     ----------
-    path : Path
     make : bool, default False
         Whether to create it, and absent folders above it, with mode 0700.
     tighten : bool, default False
@@ -204,7 +203,6 @@ def why_unusable(path: Path, n_bytes: int) -> str:
 
     Parameters
     ----------
-    path : Path
     n_bytes : int
         Space that must be free.
     """

@@ -43,8 +43,6 @@ class BoundKernel:
 
     Attributes
     ----------
-    program : Program
-    name : str
     args : tuple
         In order; they keep the arrays alive as long as the launch.
     grid : (int, int, int)
@@ -110,7 +108,6 @@ class Program(ABC):
 
         Parameters
         ----------
-        kernel_name : str
         groups : int or (int, int)
             Work-groups to launch, in x or in x and y. If one of them is 0, nothing runs.
         *args, **named
@@ -256,7 +253,6 @@ def rows_a_launch(caps: Capabilities, row_bytes: float) -> int:
 
     Parameters
     ----------
-    caps : Capabilities
     row_bytes : float
         Bytes that the kernel reads and writes for each row.
     """

@@ -28,12 +28,7 @@ MOST_OF_FREE = 0.25
 
 
 class Room:
-    """Memory of several jobs.
-
-    Parameters
-    ----------
-    n_jobs : int
-    """
+    """Memory of several jobs."""
 
     def __init__(self, n_jobs: int) -> None:
         self.n_jobs = n_jobs

@@ -53,10 +53,8 @@ class Parameter:
 
     Attributes
     ----------
-    name : str
     type : str
         The kernel's type of the scalar, or of the array's elements.
-    is_array : bool
     """
 
     name: str

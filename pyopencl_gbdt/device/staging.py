@@ -29,7 +29,6 @@ class Staging:
 
     Parameters
     ----------
-    device : Device
     values : array, shape (n_rows, n_features), C order
     piece_rows : int
         Rows of a piece.
@@ -117,7 +116,6 @@ def there(device: Device, values: Array | DeviceArray) -> DeviceArray:
 
     Parameters
     ----------
-    device : Device
     values : array, shape (n_rows, n_features), C order
     """
     if isinstance(values, DeviceArray):

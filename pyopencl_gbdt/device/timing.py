@@ -194,7 +194,6 @@ class Profiler:
 
         Parameters
         ----------
-        kernel : str
         stamp : object
             Passed to ``read`` later.
         n_bytes : int, default 0

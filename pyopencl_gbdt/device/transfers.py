@@ -34,10 +34,6 @@ class Transfers:
 
     Subclasses, for OpenCL and for CUDA, do not wait.
 
-    Parameters
-    ----------
-    device : Device
-
     Attributes
     ----------
     n_in, n_out : int
@@ -53,7 +49,6 @@ class Transfers:
 
         Parameters
         ----------
-        array : DeviceArray
         host : uint8 array
             Best of ``Device.pinned``; stays alive and unchanged until the mark.
         after : sequence of Mark
@@ -92,8 +87,6 @@ class Transfers:
 
         Parameters
         ----------
-        array : DeviceArray
-        nbytes : int
         after : Mark
             What has to have run before.
         write : callable
@@ -130,12 +123,7 @@ class Transfers:
 
 @dataclass(frozen=True)
 class EarlyCopy:
-    """Enqueues a copy of a small array to the host; work that is enqueued later does not delay it.
-
-    Attributes
-    ----------
-    array : DeviceArray
-    """
+    """Enqueues a copy of a small array to the host; later work does not delay it."""
 
     array: DeviceArray
     name: str = "copy to the host"

@@ -21,7 +21,6 @@ def examine(machine: Machine, listing: Listing) -> list[Finding]:
 
     Parameters
     ----------
-    machine : Machine
     listing : Listing
         The devices that `watch.list_devices` found on it.
 

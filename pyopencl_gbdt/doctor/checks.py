@@ -215,7 +215,6 @@ def check_cache(
 
     Parameters
     ----------
-    machine : Machine
     folder : Path
         The default folder of built kernels, as a path on the machine.
     used : Path or None
@@ -253,7 +252,6 @@ def check_pocl_folder(machine: Machine, used: str, problem: str) -> list[Finding
 
     Parameters
     ----------
-    machine : Machine
     used : str
         The folder that this library passes to PoCL; empty if PoCL's default works.
     problem : str

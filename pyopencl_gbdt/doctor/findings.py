@@ -46,7 +46,6 @@ class Listing:
 
     Attributes
     ----------
-    devices : tuple of Listed
     notes : tuple of str
         Interfaces and platforms that could not be listed, and why.
     chosen : str

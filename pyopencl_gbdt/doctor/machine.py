@@ -88,7 +88,6 @@ class Machine:
         The root of its file system.
     system : str
         ``Linux``, ``Darwin`` or ``Windows``.
-    environment : mapping of str to str
     user_id : int
         -1 if the system has no user ids.
     packages : mapping of str to Package

@@ -34,12 +34,10 @@ class SelfTest:
 
     Attributes
     ----------
-    device : Listed
     cases : list of dict
         Each has ``case``, ``chosen``, ``problem`` (empty if the bits agree) and ``seconds``.
     ended : str
         Why not all cases ran: time limit, or how the process ended; empty if all ran.
-    seconds : float
     """
 
     device: Listed
@@ -170,7 +168,6 @@ def run_self_test(
 
     Parameters
     ----------
-    device : Listed
     seconds : float
         Time limit; the device's default variants run first.
     show : callable

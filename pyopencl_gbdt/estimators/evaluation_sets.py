@@ -118,7 +118,6 @@ def evaluation_sets(
 
     Parameters
     ----------
-    eval_set : sequence of (X, y), one (X, y), or None
     weights, base_margins : sequence of array-like, or None
         One entry per set.
     given : GivenRows

@@ -192,7 +192,6 @@ def folds_of(data: Dataset, division: HoldOut, n_folds: int) -> list[tuple[RowId
 
     Parameters
     ----------
-    data : Dataset
     division : HoldOut
         How rows are divided; its share does not matter. Groups stay together; each goes to the
         fold that is smallest so far, the largest first.

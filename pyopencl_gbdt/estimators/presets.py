@@ -80,7 +80,6 @@ def resolve_auto(
 
     Parameters
     ----------
-    params : mapping of str to object
     task : {"regression", "binary", "multiclass", "ranking"}
     n_rows : int
         Number of training rows.

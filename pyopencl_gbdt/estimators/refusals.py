@@ -23,10 +23,8 @@ class EstimatorFacts:
         As the user gave it.
     loss : object
         By this library's name; None for the estimator's own, and for a user's loss.
-    is_forest, on_dask : bool
     linear_tree : bool
         Whether leaves of a forest are to be linear functions; False elsewhere.
-    warm_start : bool
     class_weight : object
     rate : str
         The learning rate of a forest, where it is a word; empty elsewhere.
@@ -46,7 +44,6 @@ class EstimatorFacts:
         A parameter of early stopping by itself that is given; empty if none is.
     rounds_by_rows : bool
         Whether the number of rounds is to be found by the number of rows.
-    refit, has_callbacks : bool
     own_metric : str
         The function by which early stopping would stop; empty if there is none.
     bag : str

@@ -172,7 +172,6 @@ def watch(
 
     Parameters
     ----------
-    data : Dataset
     evals : sequence of (Dataset, str)
         A set that is ``data`` itself becomes the rows that are trained on.
     division : HoldOut or None

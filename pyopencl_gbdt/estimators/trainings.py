@@ -46,14 +46,11 @@ class TrainingRequest:
         The evaluation sets of the user's.
     eval_metric : str, callable, list of them, or None
         As the user gave it.
-    callbacks : list of TrainingCallback
     early_stopping_rounds : int or None
     scorer : callable or None
         Makes the scorer of rounds, which stops instead of a metric.
     before : Ensemble or None
         The model to continue.
-    verbose : bool, int or None
-    profile : bool
     """
 
     preset: str
@@ -90,7 +87,6 @@ class Outcome:
 
     Attributes
     ----------
-    model : Model
     unseen : sequence of (Model, Dataset)
         Models, and rows that they were not trained on.
     training_sets : tuple of str
@@ -127,7 +123,6 @@ class AllRows:
 
     Attributes
     ----------
-    request : TrainingRequest
     metrics : str, callable, list of them, or None
         What is evaluated; None is the user's.
     """
@@ -158,14 +153,12 @@ class Stopped:
 
     Attributes
     ----------
-    request : TrainingRequest
     seen : WatchedRows
         The rows to train on, and the set that is watched.
     rule : StoppingParameters
         When training stops.
     own_metric : bool
         Whether the last metric may be a function of the user's.
-    refit : bool
     search : RoundsSearch or None
         How the rounds of the refit are found; None: by its own parameters.
     """
@@ -221,7 +214,6 @@ class Continued:
     ----------
     way : Way
         Trains the rounds that are added.
-    former : Model
     n_rounds : int
         Rounds that are added; 0 keeps the former model.
     """
@@ -244,7 +236,6 @@ class BagOfFolds:
 
     Attributes
     ----------
-    request : TrainingRequest
     folds : list of (int64 array, int64 array)
         Rows to train on and rows held out, see ``held_out.folds_of``.
     rule : StoppingParameters or None

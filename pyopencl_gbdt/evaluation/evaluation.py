@@ -162,9 +162,6 @@ class Evaluation:
     ----------
     device : Device
         May be on paper; then nothing can be launched.
-    objective : Objective
-    metrics : mapping of str to Metric
-    evals : sequence of (Dataset, str)
     watched : sequence of EvaluationSet
         The same evaluation sets on the device.
     labels : DeviceArray or None
@@ -307,10 +304,6 @@ def plan_evaluation(
 
     Parameters
     ----------
-    device : Device
-    objective : Objective
-    metrics : mapping of str to Metric
-    evals : sequence of (Dataset, str)
     data : Dataset
         The training rows.
     gathered : Dataset or None

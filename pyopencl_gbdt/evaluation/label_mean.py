@@ -22,7 +22,6 @@ def starting_score(parts: FitParts, objective: Objective, data: Dataset) -> floa
     ----------
     parts : FitParts
         Holds the labels and weights.
-    objective : Objective
     data : Dataset
         With one target.
 
@@ -58,9 +57,6 @@ class LabelMean:
 
     Parameters
     ----------
-    device : Device
-    n_rows : int
-    weighted : bool
     wg_size : int, default 0
         Work-items per work-group; 0 is the variant's default.
     """

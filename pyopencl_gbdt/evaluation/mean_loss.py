@@ -35,11 +35,6 @@ class MeanLoss:
     is exact, except for bits 2^46 times smaller than the largest product, so the metric has the
     same bits on every device and for any order of the rows. Rows of weight 0 do not count, even if
     their loss is NaN or infinite.
-
-    Parameters
-    ----------
-    rows : EvaluatedRows
-    loss : RowLoss
     """
 
     n_results = 1

@@ -75,7 +75,6 @@ class QueryMean:
 
     Parameters
     ----------
-    ranked : Ranked
     label, weight : float32 array, shape (n_rows,)
         The weight may be None; else it is the same in all rows of a query.
     offsets : int64 array, shape (n_queries + 1,)
@@ -129,9 +128,7 @@ class RankingMetrics:
 
     Parameters
     ----------
-    rows : EvaluatedRows
     offsets : int64 array, shape (n_queries + 1,)
-    metrics : sequence of Ranked
     """
 
     def __init__(

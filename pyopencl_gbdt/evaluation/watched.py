@@ -46,13 +46,7 @@ def piece_rows(rows: BatchedRows) -> int:
 
 
 class RowsInBatches:
-    """The rows of an evaluation set, and the place on the device for some of them.
-
-    Parameters
-    ----------
-    device : Device
-    rows : BatchedRows
-    """
+    """The rows of an evaluation set, and the place on the device for some of them."""
 
     def __init__(self, device: Device, rows: BatchedRows) -> None:
         self.device, self.rows = device, rows
@@ -64,7 +58,6 @@ class AddTrees:
 
     Parameters
     ----------
-    rows : RowsInBatches
     margins : DeviceArray of float32, shape (n_rows,) or (n_outputs, n_rows), written
     nodes, roots : DeviceArray
         As for ``predict.prepare``.

@@ -26,7 +26,6 @@ class Curve:
 
     Attributes
     ----------
-    name : str
     points : sequence of (float, float)
         Ascending; points that are not finite are left out.
     """

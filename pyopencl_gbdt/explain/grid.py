@@ -26,7 +26,6 @@ class GridOfFeature:
 
     Attributes
     ----------
-    column : int
     shown : array, shape (n,)
         As users see them: float32, or objects if the column is categorical.
     values : float32 array, shape (n,)

@@ -72,10 +72,8 @@ class ExplainedRow:
         Counted from 0.
     why : str
         Why it was chosen.
-    label, prediction : str
     output : int
         Which output's margin the parts add up to.
-    base, margin : float
     parts : list of ContributionStep
         The largest one first.
     """
@@ -103,7 +101,6 @@ def explained_rows(labelled: LabelledRows, chosen: Sequence[int]) -> list[Explai
 
     Parameters
     ----------
-    labelled : LabelledRows
     chosen : sequence of int
         Numbers of rows; empty chooses the row with the largest loss, and those with the median and
         the highest prediction.
@@ -219,7 +216,6 @@ class ExplanationPage:
 
     Parameters
     ----------
-    labelled : LabelledRows
     model_name, data_name : str
         How the page calls the model and the rows.
     chosen : sequence of int

@@ -36,7 +36,6 @@ class ExplainedRows:
 
     Attributes
     ----------
-    model : Model
     features : Features
         Dense columns; categorical ones have the codes of training.
     device : str or Device
@@ -137,7 +136,6 @@ def rows_of(
         entry.
     missing : float or None
         A number in X that also means "missing".
-    device : str, Device or None
     name : str
         The name of X in messages.
 

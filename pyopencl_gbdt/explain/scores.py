@@ -36,7 +36,6 @@ class LabelledRows:
 
     Attributes
     ----------
-    rows : ExplainedRows
     data : Dataset
         The same rows with labels, and weights and queries if there are any.
     """

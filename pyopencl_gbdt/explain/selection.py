@@ -161,7 +161,6 @@ def eliminate(contributions: Mapping[int, F64], margins: F64, loss: Loss, n: int
     margins : float64 array, shape (n_rows, n_outputs)
         With all features.
     loss : callable
-    n : int
     """
     waiting = [(loss(margins - own), feature, 0) for feature, own in contributions.items()]
     heapq.heapify(waiting)
@@ -267,8 +266,6 @@ class RefitsOfParameters:
 
     Parameters
     ----------
-    params : mapping
-    training, evaluation : Labelled
     categorical : object
         ``categorical_features`` of ``Dataset``; None: its default.
     """

@@ -56,8 +56,6 @@ class PageLoads:
 
     Parameters
     ----------
-    device : Device
-    transfers : Transfers
     stored : StoredPages
         ``PagesInMemory`` are copied from where they lie; others are loaded by a thread.
     """
@@ -161,7 +159,6 @@ class PageStream:
 
     Parameters
     ----------
-    device : Device
     stored : KeptPages
         The codes.
 

@@ -17,7 +17,6 @@ class Share:
 
     Attributes
     ----------
-    team : Team
     first_row : int
         Rows of the members before this one: what random numbers depend on is a row's number among
         all rows.

@@ -31,9 +31,6 @@ class GradientsByRow:
 
     Parameters
     ----------
-    rows : FitRows
-    program : Program
-    kernel : str
     reads : dict of str to str
         By the kernel's arguments: the names of the arrays of rows that it reads.
     **sizes : int
@@ -107,7 +104,6 @@ class AftGradients(GradientsByRow):
     Parameters
     ----------
     rows, ways
-    objective : Aft
     lower, upper : float32 array, shape (n_rows,)
         Logarithms of the lower and upper bounds.
     """

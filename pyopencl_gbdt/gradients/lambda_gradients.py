@@ -32,7 +32,6 @@ class LambdaGradients:
     Parameters
     ----------
     arena, rows, nodes, ways
-    loss : LambdaRank
     data : Dataset
         Labels, weights and queries.
     """

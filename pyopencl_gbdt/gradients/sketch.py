@@ -98,7 +98,6 @@ def searched_parts(parts: FitParts, *, given: bool = False) -> FitParts:
 
     Parameters
     ----------
-    parts : FitParts
     given : bool
         Whether the loss gives them, with their Hessians. The least gain is then that of their sum.
     """
@@ -125,7 +124,6 @@ class Sketch:
         With all outputs.
     searched : FitParts
         As ``searched_parts`` returns them.
-    objective : Objective
     """
 
     def __init__(self, parts: FitParts, searched: FitParts, objective: Objective) -> None:

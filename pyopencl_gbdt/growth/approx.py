@@ -72,8 +72,6 @@ class Bins(ABC):
 
         Parameters
         ----------
-        step : int
-        batch : Batch
         where : dict of str to argument
             The kernels' arguments that say where the entries of the step's nodes are.
         groups : int

@@ -50,8 +50,6 @@ def coded_trees(
 
     Parameters
     ----------
-    trees : sequence of Tree
-    layout : Layout
     codes : PackedCodes, TiledCodes or JoinedCodes
         Of the rows that walk.
     set_words : int

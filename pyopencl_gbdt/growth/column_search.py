@@ -138,13 +138,7 @@ class ColumnSearch:
 
 
 class PartitionOfRows:
-    """Finds every row's child by the column of its node's split; nothing else moves.
-
-    Parameters
-    ----------
-    parts : FitParts
-    search : ColumnSearch
-    """
+    """Finds every row's child by the column of its node's split; nothing else moves."""
 
     kernels: ClassVar[tuple[str, ...]] = ("row_nodes",)
 

@@ -22,13 +22,7 @@ def row_words(rows: FitRows) -> int:
 
 
 class PartitionByColumns:
-    """Finds every row's child by the entries of the split's feature, then moves all entries.
-
-    Parameters
-    ----------
-    parts : FitParts
-    search : ExactSearch
-    """
+    """Finds every row's child by the entries of the split's feature, then moves all entries."""
 
     kernels: ClassVar[tuple[str, ...]] = ("columns", "row_nodes")
 
@@ -137,7 +131,6 @@ class UpdateMarginsByNode:
 
     Parameters
     ----------
-    parts : FitParts
     partition : PartitionByColumns or PartitionOfRows
         Has built the kernels of ``row_nodes``.
     """

@@ -113,7 +113,6 @@ class GatherColumns:
 
     Parameters
     ----------
-    parts : FitParts
     searched : FitParts
         As ``gathered_parts`` returns them.
     """

@@ -57,7 +57,6 @@ class DropSchedule:
 
     Parameters
     ----------
-    params : ParameterValues
     round_trees : int
         Trees of a round; those of outputs that split alike are one.
     weights : float32 array
@@ -156,7 +155,6 @@ class DropsAhead:
 
     Parameters
     ----------
-    params : ParameterValues
     round_trees : int
         As in `DropSchedule`.
     weights : float32 array

@@ -118,7 +118,6 @@ class BorderDraws:
 
     Parameters
     ----------
-    parts : FitParts
     levels : int
         Levels of a tree that are drawn at a time, where nodes of a level share their bits.
     """

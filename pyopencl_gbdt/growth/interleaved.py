@@ -33,9 +33,6 @@ class Interleaved:
 
     Parameters
     ----------
-    arena : Arena
-    rows : FitRows
-    entries : EntrySizes
     search : callable
         Builds the kernels that search along such entries, for a variant.
 

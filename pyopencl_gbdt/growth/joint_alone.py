@@ -56,7 +56,6 @@ def stands_alone(facts: FitFacts, room: int) -> bool:
 
     Parameters
     ----------
-    facts : FitFacts
     room : int
         Bytes that the device has for joint codes that are to be made.
 

@@ -147,8 +147,6 @@ def exclusive_groups(
 
     Parameters
     ----------
-    facts : FitFacts
-    layout : Layout
     pages : sequence of AnyPage
         All rows of the fit, if they stay on the device; others are not looked at.
     most_rows : int

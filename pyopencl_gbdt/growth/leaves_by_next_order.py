@@ -43,12 +43,7 @@ def walks_leaves(facts: FitFacts, sizes: TreeSizes) -> bool:
 
 
 class LeavesByNextOrder(LeafValues):
-    """Gives each leaf the value of the rows that come to it, and adds the values to the margins.
-
-    Parameters
-    ----------
-    parts : FitParts
-    """
+    """Gives each leaf the value of the rows that come to it, and adds the values to the margins."""
 
     kernels: ClassVar[tuple[str, ...]] = ("leaves_by_next_order",)
     takes_next_order = True

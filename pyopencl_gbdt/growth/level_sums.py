@@ -62,11 +62,9 @@ class BestOfTeam:
 
     Attributes
     ----------
-    team : Team
     chosen : DeviceArray of ``CANDIDATE``
     levels : EarlyCopy
         Of the levels, from which the number of nodes is known.
-    depth : int
     """
 
     team: Team
@@ -203,7 +201,6 @@ class NewSlots:
     levels : EarlyCopy
         Of the levels; it goes before the kernels that fill the slots. Then the host knows the slots
         while these kernels run.
-    depth : int
     """
 
     levels: EarlyCopy

@@ -30,8 +30,6 @@ class LinearLeaves(LeafValues):
 
     Parameters
     ----------
-    parts : FitParts
-    objective : Objective
     data : Dataset
         With values on the host, or on the device.
     """

@@ -43,7 +43,6 @@ class NewtonLeaves(LeafValues):
 
     Parameters
     ----------
-    parts : FitParts
     objective : Objective
         A loss that can tell its gradients when a number is added to margins.
     first : LeafValues

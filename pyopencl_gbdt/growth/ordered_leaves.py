@@ -49,14 +49,7 @@ def state_sizes(params: Parameters, n_rows: int, n_outputs: int) -> dict[str, in
 
 
 class OrderedLeaves(LeafValues):
-    """Gives leaves their values, and keeps the margins of the models that splits are found by.
-
-    Parameters
-    ----------
-    parts : FitParts
-    objective : Objective
-    data : Dataset
-    """
+    """Gives leaves their values, and keeps the margins of the models that splits are found by."""
 
     kernels: ClassVar[tuple[str, ...]] = ("ordered_leaves",)
 

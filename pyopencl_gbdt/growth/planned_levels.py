@@ -18,13 +18,7 @@ from pyopencl_gbdt.fit.nodes import Batch, Nodes
 
 
 class PlannedLevels:
-    """The first nodes of all levels of a round's trees, as nodes of one level for each batch.
-
-    Parameters
-    ----------
-    arena : Arena
-    nodes : Nodes
-    """
+    """The first nodes of all levels of a round's trees, as nodes of one level for each batch."""
 
     def __init__(self, arena: Arena, nodes: Nodes) -> None:
         self.arena, self.nodes = arena, nodes

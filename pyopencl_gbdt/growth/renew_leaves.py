@@ -32,10 +32,8 @@ class RenewLeaves(LeafValues):
 
     Parameters
     ----------
-    parts : FitParts
     objective : Objective
         One that ``renews``.
-    data : Dataset
 
     Attributes
     ----------

@@ -26,7 +26,6 @@ class TakeColumns(ColumnsTaken):
         ... and list them here.
     gathers : sequence of sequence of Launch
         What gathers them on the device for histograms, page by page.
-    n_trees : int
     """
 
     name = "columns that pages bring"

@@ -170,7 +170,6 @@ class LaterLeaves(LeafValues):
 
     Parameters
     ----------
-    sketched : SketchedLeaves
     values : sequence of LeafValues
         What gives leaves their values, in order; ``sketched`` is the first, or has its part in it.
     """

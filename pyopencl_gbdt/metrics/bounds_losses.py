@@ -63,7 +63,6 @@ def nloglik(distribution: str = "normal", scale: float = 1.0) -> RowLoss:
     Parameters
     ----------
     distribution : {"normal", "logistic", "extreme"}
-    scale : float
     """
     kept = float(np.float32(scale))
     inverse, limits = 1.0 / kept, _LIMITS[distribution]

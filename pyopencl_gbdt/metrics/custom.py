@@ -65,7 +65,6 @@ def named(
     function : callable
         ``function(prediction, dataset)`` returns a name and a number, as in XGBoost.
     prediction : float32 array, shape (n_rows,)
-    rows : Dataset
 
     Raises
     ------

@@ -75,7 +75,6 @@ class LossOfDistribution(RowLoss):
 
     Attributes
     ----------
-    objective : Distribution
     of_row : callable
         Returns the loss for ``Number`` of both parameters and the label.
     """

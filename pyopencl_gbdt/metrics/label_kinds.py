@@ -44,7 +44,6 @@ def kinds_of(objective: Objective, sets: Sequence[Dataset]) -> tuple[str, ...]:
 
     Parameters
     ----------
-    objective : Objective
     sets : sequence of Dataset
         The training data and the evaluation sets.
     """

@@ -22,7 +22,6 @@ class Part(NamedTuple):
 
     Attributes
     ----------
-    column : int
     threshold : float or None
         None: the column is categorical. Else it is a number, and the part is one bit: whether the
         value is at or above the threshold. A missing number is not.

@@ -28,7 +28,6 @@ def trees_to_dataframe(ensemble: Ensemble, feature_map: FeatureMap | None = None
 
     Parameters
     ----------
-    ensemble : Ensemble
     feature_map : FeatureMap or None
         Names and kinds of columns; None takes the model's names.
 
@@ -94,7 +93,6 @@ def split_value_histogram(
 
     Parameters
     ----------
-    ensemble : Ensemble
     feature : str or int
         A feature's name, or its number.
     bins : int or None

@@ -106,7 +106,6 @@ def with_vectors(trees: list[Tree], n_outputs: int, n_parallel: int) -> list[Tre
     ----------
     trees : list of Tree
         Round by round; within a round, ``n_parallel`` trees for every output.
-    n_outputs, n_parallel : int
     """
     step = n_outputs * n_parallel
     if n_outputs == 1:

@@ -151,7 +151,6 @@ class NodeLabels:
 
     Attributes
     ----------
-    ensemble : Ensemble
     names : FeatureMap
         Names and kinds that replace those of the model.
     """

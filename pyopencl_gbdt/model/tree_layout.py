@@ -33,7 +33,6 @@ class Box:
     ----------
     node, level : int
         Node id and depth.
-    parent : Box or None
     lines : tuple of str
         The split's condition, or the leaf's value or function; then gain and cover.
     answer : str
@@ -66,7 +65,6 @@ class TreeLayout:
 
     Attributes
     ----------
-    boxes : list of Box
     n_slots : int
         Height, in slots.
     level_widths : list of int

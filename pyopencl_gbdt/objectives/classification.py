@@ -147,10 +147,6 @@ class SoftProb(Objective):
 
     The base scores are the logarithms of the classes' shares, minus their mean. XGBoost 3.2,
     ``src/objective/multiclass_obj.cu``.
-
-    Attributes
-    ----------
-    num_class : int
     """
 
     device_link = "softmax"

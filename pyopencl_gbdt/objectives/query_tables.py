@@ -109,8 +109,6 @@ def query_tables(loss: LambdaRank, data: Dataset, facts: QueryFacts | None = Non
 
     Parameters
     ----------
-    loss : LambdaRank
-    data : Dataset
     facts : QueryFacts or None
         Those of all rows, if the data are a part of them.
     """

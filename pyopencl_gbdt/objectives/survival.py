@@ -168,7 +168,6 @@ class Aft(LogLink):
     Attributes
     ----------
     aft_loss_distribution : {"normal", "logistic", "extreme"}
-    aft_loss_distribution_scale : float
 
     Notes
     -----

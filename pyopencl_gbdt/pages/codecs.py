@@ -56,7 +56,6 @@ class PageOrder:
 
     Parameters
     ----------
-    layout : Layout
     coalesced : bool
         ``Capabilities.coalesces_reads`` of the device.
     """
@@ -140,7 +139,6 @@ def unpack(packed: U8, bits: npt.NDArray[np.int64], into: npt.NDArray[Any]) -> N
 
     Parameters
     ----------
-    packed : uint8 array
     bits : int64 array, shape (n_features,)
     into : uint8 or uint16 array, shape (n_features, n_rows), written
     """

@@ -23,11 +23,6 @@ def sorted_on_device(device: Device, columns: Columns) -> tuple[SortedColumns, L
 
     All rows count; the result is that of ``columns.cut_columns`` without a limit of bins. The
     device holds 28 bytes for each entry meanwhile, and the sort's scratch of 8.
-
-    Parameters
-    ----------
-    device : Device
-    columns : Columns
     """
     n, n_columns = columns.rows.size, columns.n_features
     starts = device.upload(columns.starts.astype(np.uint32))

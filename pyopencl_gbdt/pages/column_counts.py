@@ -36,13 +36,7 @@ _ZERO = 1 << 31
 
 @dataclass(frozen=True)
 class KeyRange:
-    """The keys ``first .. first + 2**bits - 1`` of a column.
-
-    Attributes
-    ----------
-    column : int
-    first, bits : int
-    """
+    """The keys ``first .. first + 2**bits - 1`` of a column."""
 
     column: int
     first: int
@@ -196,10 +190,8 @@ class ColumnCounts:
     ----------
     total : int64 array, shape (1,) or (2,)
         Rows with a value, and their weight if there are weights.
-    max_bin : int
     n_counted : int
         Rows of a weight above 0, with and without a value.
-    rule : CutRule
 
     Attributes
     ----------

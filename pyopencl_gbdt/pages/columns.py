@@ -56,7 +56,6 @@ class Columns:
     rows : uint32 array, shape (n_entries,)
         Ascending in a column.
     values : float32 array, shape (n_entries,)
-    n_rows : int
     """
 
     starts: I64
@@ -213,12 +212,10 @@ def cut_columns(
 
     Parameters
     ----------
-    columns : Columns
     weight : float32 array, shape (n_rows,), or None
         Rows of weight 0 do not count: their values make no bins.
     max_bin : int or None
         Most bins of a feature; None is a bin for every distinct value.
-    rule : CutRule
     """
     own = np.ones(columns.n_rows) if weight is None else weight.astype(np.float64)
     whole = weights.whole(own) if weight is not None else own.astype(np.int64)
@@ -275,7 +272,6 @@ class ValueCounts:
 
     Attributes
     ----------
-    n_rows : int
     present : int64 array, shape (n_features,)
     distinct : int64 array, shape (n_features,)
     """

@@ -259,7 +259,6 @@ class Ranks(CutRule):
         total : int64 array, shape (n,)
             Running sums of the weights of ascending values, or of ranges between the first and
             the last value; n > ``most + 1``.
-        most : int
         """
         first, between = int(total[0]), int(total[-2]) - int(total[0])
         goals = np.array([first + part * between // most + 1 for part in range(1, most)], np.int64)

@@ -59,7 +59,6 @@ class DiskPages:
 
     Parameters
     ----------
-    layout : Layout
     bounds : sequence of (int, int)
         First row and number of rows of every page.
     folders : sequence of path-like

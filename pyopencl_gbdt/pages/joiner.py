@@ -42,7 +42,6 @@ class JointShape:
 
     Attributes
     ----------
-    columns : JointColumns
     order : BlockOrder or None
         In which histograms read a row's codes; None is place by place.
     """
@@ -66,7 +65,6 @@ class Joiner:
 
     Parameters
     ----------
-    shape : JointShape
     layout : Layout
         Of the columns.
     build : callable
@@ -123,8 +121,6 @@ def expected_layout(data: Dataset, device: Device, max_bin: int, rule: CutRule) 
     ----------
     data : Dataset
         Its values are dense.
-    device : Device
-    max_bin : int
     rule : CutRule
         Where bins end.
     """

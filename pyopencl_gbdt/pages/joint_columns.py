@@ -174,7 +174,6 @@ def join_columns(layout: Layout, exclusive: Sequence[Sequence[int]] = ()) -> Joi
 
     Parameters
     ----------
-    layout : Layout
     exclusive : sequence of sequences of int
         Columns that are one digit together.
     """
@@ -238,7 +237,6 @@ def exclusive_columns(layout: Layout, codes: npt.NDArray[Any]) -> list[list[int]
 
     Parameters
     ----------
-    layout : Layout
     codes : uint8 or uint16 array, shape (n_features, n_rows)
     """
     sizes = np.diff(layout.feature_offset.astype(np.int64))

@@ -71,10 +71,8 @@ class OrderCodes:
 
     Parameters
     ----------
-    device : Device
     data : QuantizedData
         Pages of dense codes; their layout cuts the features of every order.
-    orders : Orders
     """
 
     def __init__(self, device: Device, data: QuantizedData, orders: Orders) -> None:
@@ -129,12 +127,10 @@ class OrderCodes:
 
         Parameters
         ----------
-        order : int
         feature : int
             Counted from the first ordered one.
         shares : DeviceArray of float32
             The values of all rows are ``shares[begin : begin + n_rows]``; NaN is missing.
-        begin : int
         once : bool
             Whether the launches will run only once.
         """

@@ -76,7 +76,6 @@ class Page:
 
     Attributes
     ----------
-    codes : PackedCodes, TiledCodes or JoinedCodes
     first_row, n_rows : int
         The page has the rows ``first_row .. first_row + n_rows - 1`` of the data.
     """
@@ -98,7 +97,6 @@ class SortedColumns:
     rows, places : uint32 DeviceArray, shape (n_entries,)
     features : uint32 DeviceArray, shape (n_codes,)
         The feature of every bin's place; nothing reads those of missing values.
-    n_rows : int
     missing : bool
         Whether some row has no entry in some feature.
     first_row : int
@@ -149,7 +147,6 @@ def page_bounds(
 
     Parameters
     ----------
-    n_rows : int
     row_bytes : int
         Of a row's codes, padding included.
     most_bytes : int

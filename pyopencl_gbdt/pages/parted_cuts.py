@@ -229,7 +229,6 @@ def columns_bytes(
     ----------
     n_own, n_rows : int
         Rows of the member, and of all.
-    n_features, max_bin, n_members : int
     weighted, in_batches : bool
         Whether rows have weights; whether they come in batches.
     """

@@ -84,7 +84,6 @@ class Quantizer:
 
     Parameters
     ----------
-    device : Device
     values : float32 array, DeviceArray or Rows, shape (n_rows, n_features), C order
         NaN is missing. A ``DeviceArray`` is read without a copy; batches are read ``n_passes``
         times.

@@ -33,17 +33,14 @@ def shared_layout(
 
     Parameters
     ----------
-    device : Device
     team : Team
         Its members are threads of one process.
     data : Dataset
         All rows.
-    max_bin : int
     shares : sequence of float
         Part of the columns for every member; their sum is 1.
     exact : bool
         Whether bins end at exact quantiles, see ``Quantizer``.
-    rule : CutRule
     """
     every = cut_features(data)
     ends = np.rint(np.cumsum(shares) * every.size).astype(np.int64)

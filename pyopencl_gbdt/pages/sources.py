@@ -70,7 +70,6 @@ def source_of(device: Device, values: Values, piece_rows: int) -> ValueSource:
 
     Parameters
     ----------
-    device : Device
     values : float32 array, DeviceArray or Rows, shape (n_rows, n_features)
     piece_rows : int
         Rows of a piece; all rows if there is memory for all values.

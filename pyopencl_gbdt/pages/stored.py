@@ -73,7 +73,6 @@ def page_shape(layout: Layout, n_rows: int, *, coalesced: bool) -> tuple[tuple[i
 
     Parameters
     ----------
-    layout : Layout
     n_rows : int
         Of the page.
     coalesced : bool
@@ -100,7 +99,6 @@ class HostPages:
 
     Parameters
     ----------
-    layout : Layout
     bounds : sequence of (int, int)
         First row and number of rows of every page.
     pages : sequence of uint8 array

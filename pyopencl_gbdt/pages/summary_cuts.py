@@ -50,7 +50,6 @@ def summary_cuts(
 
     Parameters
     ----------
-    device : Device
     blocks : iterator of (int, float32 array)
         First row and values of every block of rows, in order.
     weight : float32 array, shape (n_rows,), or None
@@ -58,8 +57,6 @@ def summary_cuts(
         Rows and features.
     cut : uint32 array
         Features to cut; others get no bins.
-    max_bin : int
-    rule : CutRule
     """
     weights = None if weight is None else whole(weight.astype(np.float64))
     merged = _Merged(device, ENTRIES_A_BIN * max_bin, cut.size)

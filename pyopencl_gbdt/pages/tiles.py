@@ -68,7 +68,6 @@ class EntryRows:
 
     Parameters
     ----------
-    device : Device
     row_starts : integer array, shape (n_rows + 1,)
         Index of the first entry of every row, then the number of entries.
     columns : integer array, shape (n_entries,)
@@ -118,8 +117,6 @@ def tiled_bounds(
 
     Parameters
     ----------
-    device : Device
-    n_rows, n_features, n_tiles : int
     n_entries : int
         Expected present values, which lie evenly in the rows.
     n_pages : int
@@ -140,7 +137,6 @@ class TileMaker:
 
     Parameters
     ----------
-    device : Device
     layout : Layout
         Of the codes; its missing codes are left out.
     """
@@ -160,7 +156,6 @@ class TileMaker:
 
         Parameters
         ----------
-        source : TileSource
         bounds : sequence of (int, int)
             First row and number of rows of every page.
         """

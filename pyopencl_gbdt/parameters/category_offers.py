@@ -37,7 +37,6 @@ def offers(params: ParameterValues, n_levels: Mapping[int, int]) -> dict[int, Of
 
     Parameters
     ----------
-    params : ParameterValues
     n_levels : mapping of int to int
         Levels of the categorical columns.
 

@@ -41,8 +41,6 @@ class ForcedSplit:
 
     Attributes
     ----------
-    feature : int
-    threshold : float
     parent : int
         Index of the forced split above; -1 for the root's.
     side : int

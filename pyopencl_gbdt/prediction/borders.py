@@ -65,7 +65,6 @@ def borders_of(
         The column that each split asks for.
     keys : uint32 array, shape (n_splits,)
         ``ordered`` thresholds.
-    n_columns : int
     """
     asked, of_split = np.unique(column << 32 | keys.astype(np.int64), return_inverse=True)
     counts = np.bincount(asked >> 32, minlength=n_columns)
@@ -85,8 +84,6 @@ class EncodedWalk:
 
     Parameters
     ----------
-    device : Device
-    program : Program
     block : int
         Rows of a work-group's block.
     code : dtype
@@ -139,7 +136,6 @@ class SetKeys:
 
     Attributes
     ----------
-    words : uint32 array
     begin : uint32 array, shape (n_sets,)
         First word of each set.
     n_codes : uint32 array, shape (n_columns,)

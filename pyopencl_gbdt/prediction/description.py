@@ -209,8 +209,6 @@ def card(model: Inspected, title: str = "Model", settings: str = "") -> str:
 
     Parameters
     ----------
-    model : Inspected
-    title : str
     settings : str
         What an estimator was made with; empty leaves it out.
     """

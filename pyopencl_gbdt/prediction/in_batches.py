@@ -54,12 +54,10 @@ def rows_to_predict(
 
     Parameters
     ----------
-    ensemble : Ensemble
     X : Dataset or object
         A Dataset whose rows come in batches, or what ``source_of`` takes.
     base_margin : (n_rows,) or (n_rows, n_outputs) array-like or None
         Of all rows.
-    missing : float or None
 
     Raises
     ------

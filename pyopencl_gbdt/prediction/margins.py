@@ -59,11 +59,9 @@ def predict_margins(
 
     Parameters
     ----------
-    ensemble : Ensemble
     values : float32 array (C order), DeviceMatrix, SparseMatrix or BatchedRows
         As ``Model.tree_values`` returns them, shape (n_rows, n_tree_features). NaN means missing.
         A matrix on the device is not copied.
-    device : str or Device
     start : float32 array, shape of the result, or None
         What the sum of every row starts from; None: the ensemble's ``base_margin``.
     rounds : (int, int) or None
@@ -319,7 +317,6 @@ def apply_link(device: Device, link: str, margins: DeviceArray) -> None:
 
     Parameters
     ----------
-    device : Device
     link : str
         ``Objective.device_link``.
     margins : DeviceArray of float32, shape (n_rows,), or (n_classes, n_rows) for ``softmax``

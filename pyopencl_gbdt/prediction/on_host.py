@@ -75,7 +75,6 @@ def host_rows(
 
     Parameters
     ----------
-    ensemble : Ensemble
     values : float32 array (C order), DeviceMatrix or SparseMatrix
         As ``Model.tree_values`` returns them, shape (n_rows, n_tree_features).
     device : str or Device

@@ -104,7 +104,6 @@ class PackedTrees:
     columns : uint32 array, shape (n_columns,)
         ``2 * feature + (missing goes left)`` of all splits, distinct and ascending; those of sets
         have the bit ``OF_SETS``, too.
-    n_features : int
     sets : uint32 array, shape (n_words,), or None
         Sets of codes, see ``cl_kernels/set_decision.h``; a node's ``number`` says by its bits where
         its set begins. None is not a split by a set.

@@ -37,7 +37,6 @@ def walk_bytes(trees: PackedTrees, searched: float = 0) -> float:
 
     Parameters
     ----------
-    trees : PackedTrees
     searched : float
         Bytes that a step reads to find the row's value; 0 is a dense row.
     """
@@ -58,7 +57,6 @@ def build(
 
     Parameters
     ----------
-    device : Device
     kernel : {"predict", "predict_linear", "predict_vectors"}
         By what leaves are.
     blocks : bool
@@ -161,8 +159,6 @@ def plan_walk(device: Device, trees: PackedTrees, n_rows: int, piece_bytes: int)
 
     Parameters
     ----------
-    device : Device
-    trees : PackedTrees
     n_rows : int
         Number of rows of all pieces.
     piece_bytes : int

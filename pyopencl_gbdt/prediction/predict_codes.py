@@ -31,9 +31,6 @@ def plan_codes(
 
     Parameters
     ----------
-    device : Device
-    trees : PackedTrees
-    n_rows : int
     piece_bytes : int
         Most bytes per piece of rows.
     """

@@ -137,9 +137,6 @@ def walked_pieces(
 
     Parameters
     ----------
-    device : Device
-    trees : PackedTrees
-    rows : SparseMatrix
     piece_bytes : int
         Most bytes of a piece's dense block, and of its entries.
     """

@@ -140,9 +140,6 @@ def plan_tables(
 
     Parameters
     ----------
-    device : Device
-    tables : PackedTables or None
-    n_rows, n_features : int
     piece_bytes : int
         Most bytes per piece of rows.
     """

@@ -64,8 +64,6 @@ def margins_of_cells(
 
     Parameters
     ----------
-    device : Device
-    ensemble : Ensemble
     values : float32 array (C order) or DeviceArray, shape (n_rows, n_tree_features)
     features : sequence of int
         Distinct features of trees.

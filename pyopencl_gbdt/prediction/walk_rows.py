@@ -36,7 +36,6 @@ def walk(
 
     Parameters
     ----------
-    ensemble : Ensemble
     values : float32 array (C order), DeviceMatrix or SparseMatrix
         As ``Model.tree_values`` returns them, shape (n_rows, n_tree_features).
     device : str or Device

@@ -33,7 +33,6 @@ def weighted_sums(ensemble: Ensemble, n_rows: int, rounds: tuple[int, int], walk
     ----------
     ensemble : Ensemble
         With ``tree_weights``.
-    n_rows : int
     rounds : (int, int)
         First round, and last round plus 1.
     walk_of : callable

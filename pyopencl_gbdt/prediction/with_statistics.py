@@ -39,7 +39,6 @@ class RowsWithStatistics(DeviceMatrix):
 
     Parameters
     ----------
-    statistics : Statistics or JoinedStatistics
     features : Features
         Categorical columns hold the codes of training.
 

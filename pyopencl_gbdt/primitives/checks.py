@@ -162,8 +162,6 @@ def chunking(variant: Variant, wg_size: int, n: int, device: Device) -> tuple[in
         work-groups for each compute unit.
     wg_size : int
         Work-items of a work-group, as built.
-    n : int
-    device : Device
 
     Returns
     -------
@@ -185,7 +183,6 @@ def offsets_on_device(
     ----------
     offsets : DeviceArray of uint32 or int64, or array_like of integers, n_segments + 1 elements
         The values of a device array are not checked. Host values are checked and uploaded as int64.
-    device : Device
     n : int
         Number of elements in all segments.
     cover : bool

@@ -34,7 +34,6 @@ class Chunks:
 
     Parameters
     ----------
-    device : Device
     n : int
         0..2**32 - 1.
     built : (Variant, Program)

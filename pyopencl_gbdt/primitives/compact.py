@@ -29,7 +29,6 @@ class Compact:
 
     Parameters
     ----------
-    device : Device
     n : int
         Values, 0..2**32 - 1.
     dtype : dtype

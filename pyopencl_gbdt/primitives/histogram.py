@@ -41,11 +41,8 @@ class OneNode:
 
     Parameters
     ----------
-    device : Device
-    n_rows, n_features : int
     n_bins : int
         Bins of every feature; none is for missing values.
-    variant : str or Variant
 
     Attributes
     ----------
@@ -163,7 +160,6 @@ class CodeHistogram:
 
     Parameters
     ----------
-    device : Device
     n_rows : int
         0..2**31 - 1.
     n_features : int
@@ -232,10 +228,6 @@ class CodeHistogram:
         codes : DeviceArray of ``dtype``, shape (n_rows, n_features)
             Codes above ``n_bins - 1`` count as ``n_bins - 1``.
 
-        Returns
-        -------
-        list of Launch
-
         Raises
         ------
         DataError
@@ -267,10 +259,6 @@ class CodeHistogram:
         rows : DeviceArray of uint32, 1-D, optional
             Rows to sum; a row that is listed twice counts twice. At most 2**31 - 1 rows, each below
             n_rows, which is not checked. Default: every row once.
-
-        Returns
-        -------
-        list of Launch
 
         Raises
         ------

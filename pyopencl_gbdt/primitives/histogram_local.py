@@ -34,7 +34,6 @@ def code_ranges(
 
     Parameters
     ----------
-    layout : CodeLayout
     capacity : int
         Codes that one work-group's accumulators hold.
     places : int64 array, shape (n_features,)
@@ -80,8 +79,6 @@ def build_local(
 
     Parameters
     ----------
-    device : Device
-    variant : Variant
     capacity : int
         Codes that one work-group's accumulators hold.
     most : int

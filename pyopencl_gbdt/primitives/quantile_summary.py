@@ -38,7 +38,6 @@ class SummaryMerge(SummaryStep):
 
     Parameters
     ----------
-    device : Device
     first_capacity, second_capacity : int
         Their sum is 0..2**32 - 1.
     n_columns : int
@@ -226,7 +225,6 @@ def prune(
 
     Parameters
     ----------
-    summary : QuantileSummary
     size : int
         1..2**31 - 2.
     variant : str or Variant, default "auto"
@@ -261,7 +259,6 @@ def cuts(
 
     Parameters
     ----------
-    summary : QuantileSummary
     max_bin : int
         1..2**31 - 1.
     variant : str or Variant, default "auto"

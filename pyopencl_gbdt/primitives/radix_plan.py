@@ -89,8 +89,6 @@ class SortPlan:
 
     Attributes
     ----------
-    variant : Variant
-    caps : Capabilities
     wg_size : int
         Work-items of a work-group.
     n, columns : int
@@ -225,8 +223,6 @@ class Side:
 
     Attributes
     ----------
-    keys : DeviceArray
-    values : DeviceArray or None
     start : int
         Index of the first column's first key. Its first value is at index 0.
     """
@@ -255,8 +251,6 @@ class Passes:
 
     Attributes
     ----------
-    plan : SortPlan
-    bits : DigitBits
     scratch : mapping of str to DeviceArray
         The arrays that ``plan`` lists.
     bind : callable

@@ -38,7 +38,6 @@ class RadixSort:
 
     Parameters
     ----------
-    device : Device
     n : int
         Keys of a column, 0..2**40 - 1.
     key_dtype : dtype

@@ -29,7 +29,6 @@ class Reduce:
 
     Parameters
     ----------
-    device : Device
     n : int
         Elements.
     dtype : dtype

@@ -73,7 +73,6 @@ class RunLength(_Runs):
 
     Parameters
     ----------
-    device : Device
     n : int
         Keys, 0..2**32 - 1.
     dtype : dtype
@@ -126,7 +125,6 @@ class UniqueByKey(_Runs):
 
     Parameters
     ----------
-    device : Device
     n : int
         Keys, 0..2**32 - 1.
     key_dtype, value_dtype : dtype

@@ -47,14 +47,12 @@ class Chain:
 
     Parameters
     ----------
-    device : Device
     program : Program
         Built from ``variant``.
     variant : Variant
         If it does not look back, nothing is allocated.
     n : int
         Elements.
-    elements : Elements
     """
 
     def __init__(

@@ -186,7 +186,6 @@ class SegmentedRadixSort:
 
     Parameters
     ----------
-    device : Device
     n : int
         Keys, 0..2**32 - 1.
     n_segments : int

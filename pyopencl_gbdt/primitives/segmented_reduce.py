@@ -36,7 +36,6 @@ class SegmentedReduce:
 
     Parameters
     ----------
-    device : Device
     n : int
         Elements.
     n_segments : int

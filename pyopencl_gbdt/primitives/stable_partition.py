@@ -34,7 +34,6 @@ class StablePartition:
 
     Parameters
     ----------
-    device : Device
     n : int
         Values, 0..2**32 - 1.
     n_segments : int

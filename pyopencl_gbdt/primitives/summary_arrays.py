@@ -160,7 +160,6 @@ def check_summary(
     name : str
         The parameter's name, for errors.
     summary : object
-    device : Device
     n_columns : int
         Columns that it must have.
     least, most : int

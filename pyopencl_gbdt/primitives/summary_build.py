@@ -59,7 +59,6 @@ class SummaryBuild(SummaryStep):
 
     Parameters
     ----------
-    device : Device
     n : int
         Values of all columns, 0..2**32 - 1.
     n_columns : int
@@ -155,7 +154,6 @@ class SummaryPrune(SummaryStep):
 
     Parameters
     ----------
-    device : Device
     capacity : int
         0..2**32 - 1.
     n_columns : int

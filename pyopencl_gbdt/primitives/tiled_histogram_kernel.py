@@ -62,8 +62,6 @@ class TiledHistogramKernel:
 
     Parameters
     ----------
-    device : Device
-    page : TiledCodes
     feature_offset : uint32 array, shape (n_features + 1,)
         First code of every feature, then the number of codes.
     variant : Variant or callable

@@ -144,7 +144,6 @@ class Recorder:
         ----------
         tally : Tally
             Bytes of the finished trees.
-        rounds : int
         weighted : bool
             Whether the training rows have weights.
         """

@@ -154,7 +154,6 @@ class Tally:
 
     Parameters
     ----------
-    fit : FitParts
     left_out : collection of str
         Kernels that the fit does not launch.
 

@@ -113,11 +113,6 @@ def partial_histograms(sizes: I64, chunk: int, groups: int) -> I64:
 class TreeFacts:
     """What the formulas of `traffic` ask of a fit and of trees that were grown together.
 
-    Parameters
-    ----------
-    fit : FitParts
-    counts : TreeCounts
-
     Attributes
     ----------
     roots, nodes, splits, leaves, searched, built : int

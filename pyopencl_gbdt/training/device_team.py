@@ -202,7 +202,6 @@ def _base_score(device: Device, objective: Objective, data: Dataset) -> float:
     ----------
     device : Device
         Sums the labels, if they are many and have no weights.
-    objective : Objective
     data : Dataset
         All rows, with one target.
 

@@ -68,7 +68,6 @@ def divided(chosen: Sequence[Chosen], task: Task) -> Division:
 
     Parameters
     ----------
-    chosen : sequence of Chosen
     task : Task
         With all rows.
     """
@@ -160,8 +159,6 @@ def best_team(
     ----------
     speeds : sequence of float
         Values that each adds up in a second.
-    params : Parameters
-    n_rows, n_features : int
     joined : bool
         Whether NCCL adds up on the cards.
     n_outputs : int, default 1

@@ -91,8 +91,6 @@ def check_fit(
     ----------
     names : sequence of str
         The metrics that are asked for.
-    objective : Objective
-    p : Parameters
     sets : sequence of Dataset
         The training data and the evaluation sets.
 

@@ -32,7 +32,6 @@ class FinishedRounds(ABC):
     ----------
     parts, kernels
         As in ``Fit``.
-    grown : GrownTrees
     needs_high : EarlyCopy or PartOfCopy
         Reads whether a round needed high words; can be assigned, if others read it together.
     """

@@ -25,10 +25,8 @@ def make_folds(
     Parameters
     ----------
     label : float32 array, shape (n_rows,)
-    nfold : int
     stratified : bool
         Keep the share of each label about equal in all folds.
-    shuffle : bool
     seed : int
         For ``numpy.random.RandomState``, whose numbers are the same in all NumPy versions.
 

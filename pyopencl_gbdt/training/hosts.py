@@ -119,8 +119,6 @@ def train_among(
 
     Parameters
     ----------
-    team : HostTeam
-    plans : Plans
     saved, rounds : callable
     leaves : bool
         Whether the team ends with the training. It ends with an error in any case.

@@ -103,10 +103,6 @@ class JoinedFits:
 
     The metrics of a round are read while the next one runs. A round is *counted* when its metrics
     are enqueued and the next round has not begun.
-
-    Parameters
-    ----------
-    fits : sequence of RunningTask
     """
 
     def __init__(self, fits: Sequence[RunningTask]) -> None:

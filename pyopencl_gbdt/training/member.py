@@ -102,7 +102,6 @@ def follow(fit: RunningTask, hook: Callable[[Any], None] | None = None) -> None:
 
     Parameters
     ----------
-    fit : RunningTask
     hook : callable or None
         Calls a hook of the user's callbacks; it gets what ``LeadingTask.hook`` got.
 

@@ -81,7 +81,6 @@ class TeamShare:
 
     Attributes
     ----------
-    team : Team
     all_rows : int
         Rows of all members.
     cuts : bool
@@ -118,10 +117,8 @@ def estimate_memory(
 
     Parameters
     ----------
-    device : Device
     params : Parameters
         Includes classes, quantiles, trees of a forest, sampling and constraints.
-    n_rows, n_features : int
     evaluation_rows : int, default 0
         Total number of rows of all evaluation sets.
     evaluation_entries : int, default 0

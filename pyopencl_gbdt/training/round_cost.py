@@ -68,7 +68,6 @@ class TeamLink:
             Devices of the team.
         n_bytes : float
             Of all sums together.
-        n_sums : int
         """
         if size == 1:
             return 0.0
@@ -144,7 +143,6 @@ def round_cost(
     ----------
     speeds : sequence of float
         Values that each device adds to histograms in a second.
-    params : Parameters
     n_rows, n_features : int
         Of all devices together.
     link : SumCost
@@ -172,7 +170,6 @@ def streamed_seconds(n_rows: int, n_features: int, depth: int, staying: float) -
 
     Parameters
     ----------
-    n_rows, n_features, depth : int
     staying : float
         Part of the pages that the device has room for.
     """

@@ -121,7 +121,6 @@ def digests_of_parts(team: Team, data: Dataset) -> dict[str, str]:
 
     Parameters
     ----------
-    team : Team
     data : Dataset
         The member's own rows, dense or in batches.
     """

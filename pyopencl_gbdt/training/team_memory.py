@@ -77,7 +77,6 @@ def estimate_team(
     ----------
     devices : sequence of Device
         Those of one process; or, with several hosts, each one's, or a single one like all of them.
-    params : Parameters
     n_rows, n_features : int
         Of all members together.
     weights : sequence of float or None

@@ -95,7 +95,6 @@ def group_sizes(values: Any, n_rows: int) -> npt.NDArray[np.int32]:
     ----------
     values : array-like
         Sizes of queries, or the query of each row.
-    n_rows : int
 
     Raises
     ------

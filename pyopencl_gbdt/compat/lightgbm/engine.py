@@ -33,7 +33,6 @@ class Plan:
 
     Attributes
     ----------
-    params : dict
     fobj : callable or None
     n_rounds : int
     before, after : list of callable

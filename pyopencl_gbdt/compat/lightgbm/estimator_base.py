@@ -42,7 +42,6 @@ class Told:
     ----------
     of : callable
         Returns the value, by the estimator.
-    doc : str
     needs : str
         What has to be called before.
     """

@@ -256,12 +256,7 @@ OWN_LOSSES: dict[str, Callable[[HostRows, int], Gradients]] = {
 
 @dataclass(frozen=True)
 class HostLoss(FunctionObjective):
-    """A loss whose gradients the host computes, of one or several outputs; predicts margins.
-
-    Attributes
-    ----------
-    outputs : int
-    """
+    """A loss whose gradients the host computes, of one or several outputs; predicts margins."""
 
     outputs: int = field(default=1, kw_only=True)
 
@@ -282,10 +277,8 @@ def host_loss(
 
     Parameters
     ----------
-    name : str
     function : callable
         Returns gradients and Hessians, (n_rows, n_outputs), or (n_rows,) for one output.
-    n_outputs : int
     first : int
         The number of the next round.
     """

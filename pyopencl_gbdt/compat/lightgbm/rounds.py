@@ -34,7 +34,6 @@ class Rounds:
 
     Parameters
     ----------
-    task : Task
     data : Dataset
         The training rows.
     sets : sequence of Dataset

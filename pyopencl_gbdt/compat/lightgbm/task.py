@@ -58,7 +58,6 @@ class Task:
         Margins of a row.
     boosting : str
         ``"gbdt"``, ``"dart"`` or ``"rf"``.
-    metrics : list of Metric
     """
 
     params: dict[str, Any]
@@ -301,7 +300,6 @@ def refitted(
 
     Parameters
     ----------
-    model : Ensemble
     leaves : int32 array, shape (n_rows, n_trees)
         The number of each row's leaf in each tree.
     data : Dataset

@@ -38,7 +38,6 @@ def shrinkages(
 
     Parameters
     ----------
-    ensemble : Ensemble
     rates : sequence of float
         The learning rate of each tree.
     weights : sequence of float, or None
@@ -107,7 +106,6 @@ def dumped(
 
     Parameters
     ----------
-    ensemble : Ensemble
     objective : str
         LightGBM's name of the loss.
     kind : {"split", "gain"}
@@ -346,7 +344,6 @@ def with_ranges(text: str, ranges: Sequence[str]) -> str:
 
     Parameters
     ----------
-    text : str
     ranges : sequence of str
         Such as ``"[0:1]"`` or ``"none"``; ``""`` leaves what the text has. May be empty.
     """

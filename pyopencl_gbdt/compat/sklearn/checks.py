@@ -129,7 +129,6 @@ def check_parameters(given: dict[str, Any], allowed: dict[str, Allowed], name: s
     ----------
     given : dict
         Parameters by name.
-    allowed : dict of str to Allowed
     name : str
         Name of the estimator, for the message.
 

@@ -143,7 +143,6 @@ def chosen_columns(given: Any, n_features: int, names: Sequence[str] | None) -> 
     ----------
     given : array-like of bool, int or str, "from_dtype" or None
         The parameter ``categorical_features``.
-    n_features : int
     names : sequence of str or None
         Names of the columns, if they are texts.
 
@@ -218,8 +217,6 @@ def monotone_constraints(
     ----------
     given : array-like of int, dict of str to int, or None
         The parameter ``monotonic_cst``.
-    n_features : int
-    names : sequence of str or None
     estimator : str
         For messages.
 

@@ -82,14 +82,12 @@ class Scores(TrainingCallback):
 
     Parameters
     ----------
-    kind : LossScore or OwnScore
     sets : dict of str to Dataset
         The evaluation sets.
     former : dict of str to list of float
         Scores of the former fit; empty without ``warm_start``.
     patience : int
         ``n_iter_no_change``.
-    tol : float
     start : callable
         Returns the objective and the parameters of the training.
 

@@ -105,7 +105,6 @@ def margins_of(model: LinearEnsemble, columns: Columns, base_margin: F32 | None)
 
     Parameters
     ----------
-    model : LinearEnsemble
     columns : Columns
         Columns that the model does not have are left out.
     base_margin : float32 array, shape (n_rows,) or (n_rows, n_outputs), or None

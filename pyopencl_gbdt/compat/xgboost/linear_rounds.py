@@ -119,7 +119,6 @@ class LinearRounds(HostRounds):
         As for ``HostRounds``.
     before : Ensemble or None
         The model to continue.
-    how : LinearParameters
 
     Raises
     ------
@@ -253,7 +252,6 @@ class _Steps:
 
     Parameters
     ----------
-    columns : Columns
     weights : float32 array, shape (n_features + 1,), changed
     g : float32 array, shape (n_rows,), changed
         The gradients after the steps so far.

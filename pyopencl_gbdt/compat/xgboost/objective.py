@@ -73,8 +73,6 @@ class GivenGradients(FunctionObjective):
 
     Attributes
     ----------
-    outputs : int
-    slot : Slot
     splits : int
         As ``n_split``.
     """

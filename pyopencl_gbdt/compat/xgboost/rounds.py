@@ -37,7 +37,6 @@ class Plan:
         The loss that the parameters name.
     score : float, tuple of float, or None
         The base score that is asked for; 0.5 where gradients are given.
-    metrics : tuple of str
     evals : sequence of (DMatrix, str)
         Sets that the fit evaluates after every round.
     collects : bool
@@ -58,8 +57,6 @@ class Rounds:
 
     Parameters
     ----------
-    plan : Plan
-    matrix : DMatrix
     before : Ensemble or None
         The model to continue.
     given : bool
@@ -203,7 +200,6 @@ class HostRounds:
     ----------
     plan : Plan
         As for ``Rounds``.
-    matrix : DMatrix
     how : object
         A dataclass that has the learning rate.
     given : bool

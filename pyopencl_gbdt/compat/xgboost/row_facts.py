@@ -36,12 +36,7 @@ COUNTS = ("group", "qid")
 
 
 class RowFacts:
-    """The fields of a ``DMatrix`` that are not columns.
-
-    Parameters
-    ----------
-    n_rows : int
-    """
+    """The fields of a ``DMatrix`` that are not columns."""
 
     def __init__(self, n_rows: int) -> None:
         self.n_rows = n_rows

@@ -252,7 +252,6 @@ def team_parameters(params: Any, matrix: Any, n_rounds: int, *, continues: bool)
     params : dict, or list of (str, object)
     matrix : DMatrix or DaskDMatrix
         The training rows, which may have bins.
-    n_rounds : int
     continues : bool
         Whether there is a model to continue.
 
@@ -309,7 +308,6 @@ def train_ranks(
     ----------
     team : Team
         Of the ranks.
-    n_rounds : int
     params, dtrain, evals, obj, xgb_model, callbacks, custom_metric
         As for ``train``.
 

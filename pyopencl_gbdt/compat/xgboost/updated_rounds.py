@@ -146,7 +146,6 @@ def node_sums(tree: Tree, leaves: I64, values: F32) -> F64:
 
     Parameters
     ----------
-    tree : Tree
     leaves : int64 array, shape (n_rows,)
         The leaf of each row, by its place in the tree's arrays.
     values : float32 array, shape (n_rows,)
@@ -183,7 +182,6 @@ def refreshed(tree: Tree, leaves: I64, g: F32, h: F32, p: Parameters, *, values:
 
     Parameters
     ----------
-    tree : Tree
     leaves : int64 array, shape (n_rows,)
         The leaf of each row.
     g, h : float32 array, shape (n_rows,)

@@ -25,7 +25,6 @@ class ColumnTable:
 
     Attributes
     ----------
-    names : list of str or None
     columns : list of (n_rows,) array or Column
         Of any dtype; nulls are NaN, or None in object columns. A Column has strings.
     """

@@ -111,7 +111,6 @@ class CheckedBatches(BatchedRows):
     ----------
     source : callable
         Reads all batches from the start.
-    look : Look
     """
 
     def __init__(self, source: BatchSource, look: Look) -> None:

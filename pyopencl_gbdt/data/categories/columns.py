@@ -66,7 +66,6 @@ def clean(
 
     Parameters
     ----------
-    column : Column
     used : bool array, shape (n_distinct,)
         Which of the distinct values rows have.
     where : str

@@ -119,7 +119,6 @@ def encode_column(
 
     Parameters
     ----------
-    column : Column
     where : str
         The column in error messages.
     levels : Levels or None

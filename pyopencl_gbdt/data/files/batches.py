@@ -237,8 +237,6 @@ def read_files(
 
     Parameters
     ----------
-    files : sequence of str
-    reading : Reading
     state : TextState
         The same in all passes.
 

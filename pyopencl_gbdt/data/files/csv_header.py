@@ -269,7 +269,6 @@ def text_columns(
 
     Parameters
     ----------
-    layout : TextLayout
     categorical : object
         As for `check_categorical`; ``"from_dtype"`` stands for columns with text in one of the
         first lines, ``"auto"`` for none.

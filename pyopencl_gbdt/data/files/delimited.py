@@ -53,9 +53,6 @@ def parse_texts(
 
     Parameters
     ----------
-    block : bytes or bytearray
-    delimiter : str or None
-    n_columns : int
     texts : Texts
         It gets the texts of this block.
     """
@@ -95,8 +92,6 @@ def search(blurred: Blurred, layout: TextLayout, start: int, end: int, parsed: P
 
     Parameters
     ----------
-    blurred : Blurred
-    layout : TextLayout
     start, end : int
         Positions in ``layout.data`` of the block.
     parsed : Parsed
@@ -262,7 +257,6 @@ def parse_blocks(
 
     Parameters
     ----------
-    layout : TextLayout
     block_size : int
         Bytes of a block; each block is extended to the end of a line.
     parsers : sequence of callable, or None

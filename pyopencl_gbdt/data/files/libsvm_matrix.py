@@ -85,10 +85,8 @@ def matrix_of(
         Pairs of every row.
     where : Where
         The pairs' lines.
-    shape : (int, int)
     in_use : int
         Bytes in use beside the matrix.
-    budget : Budget or None
     dense : bool
         Whether the matrix is dense, however few pairs there are.
     width_given : bool

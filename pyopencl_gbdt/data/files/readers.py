@@ -126,10 +126,6 @@ def read_table(
     levels : mapping of int to Levels, or None
         The levels of training: exactly these columns are categorical.
 
-    Returns
-    -------
-    table : TableData
-
     Raises
     ------
     DataError

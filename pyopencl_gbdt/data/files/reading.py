@@ -79,7 +79,6 @@ class Reading:
     qid_column : int, str or None
         In tables: the column of query ids.
     header : bool or "auto"
-    one_based : bool
     file_format : {"auto", "delimited", "libsvm"}
         Of text.
     categorical_features : object

@@ -44,7 +44,6 @@ def parse_fields(layout: TextLayout, start: int | None = None, end: int | None =
 
     Parameters
     ----------
-    layout : TextLayout
     start, end : int or None
         Positions in ``layout.data`` of the first and the last line; None: all rows.
     """

@@ -53,7 +53,6 @@ def write_whole(path: str | os.PathLike[str], data: bytes, *, follow_link: bool 
     ----------
     path : path-like
         A regular file of this name is replaced.
-    data : bytes
     follow_link : bool, default True
         If ``path`` is a symbolic link, replace the link's target rather than the link.
 

@@ -28,7 +28,6 @@ def build_variant(
 
     Parameters
     ----------
-    device : Device
     kernel : str
         Its name in the variant table.
     variant : str, Variant or callable
@@ -69,10 +68,8 @@ class Attempt:
 
     Parameters
     ----------
-    device : Device
     kernel : str
         Its name in the variant table.
-    variant : Variant
 
     Attributes
     ----------

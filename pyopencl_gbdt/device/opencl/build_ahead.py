@@ -69,7 +69,6 @@ class BuildHelper:
         ----------
         source : str
             As it was built.
-        options : list of str
         kernels : list of (str, list of str)
             Names, and the NumPy types of the arguments; empty for arrays.
         """

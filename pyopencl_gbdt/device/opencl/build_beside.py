@@ -84,13 +84,7 @@ class _Job:
 
 
 class Helpers:
-    """Threads that each have a helper process, which compiles one program at a time.
-
-    Parameters
-    ----------
-    caps : Capabilities
-    number : int
-    """
+    """Threads that each have a helper process, which compiles one program at a time."""
 
     def __init__(self, caps: Capabilities, number: int) -> None:
         self._caps = caps

@@ -51,7 +51,6 @@ def ask_for(buffer: Any, queue: Any, n_bytes: int) -> Any:
         Of a CPU, whose kernels use the host's memory. Nothing was written to it.
     queue : pyopencl.CommandQueue
         Of the same device. It is not waited for.
-    n_bytes : int
     """
     if n_bytes < LEAST_BYTES or _system() is None:
         return buffer

@@ -147,7 +147,6 @@ def build_source(
     context : pyopencl.Context
     platform : str
         The platform's name.
-    source : str
     options : list of str
         For the compiler.
     own_code : bool

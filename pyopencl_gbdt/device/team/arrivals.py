@@ -70,7 +70,6 @@ class Arrivals:
 
     Parameters
     ----------
-    listener : socket.socket
     is_open : callable
         Tells whether to go on. After ``listener`` was closed, this must return False.
     meet : callable

@@ -77,7 +77,6 @@ class Channel:
     ----------
     link : socket.socket
         Both ends know each other already.
-    keys : Keys
 
     Attributes
     ----------
@@ -111,9 +110,7 @@ class Channel:
 
         Parameters
         ----------
-        kind : bytes
         data : bytes-like
-        limits : Limits
         look : callable
             Is called while this waits; may raise an error.
 
@@ -196,13 +193,7 @@ class Channel:
         return now - self._came_at > limits.silence
 
     def close(self, why: str | None, limits: Limits) -> None:
-        """Close the connection; say why first, if there is a reason and the other member listens.
-
-        Parameters
-        ----------
-        why : str or None
-        limits : Limits
-        """
+        """Close the connection; say why first, if there is a reason and the other end listens."""
         with suppress(OSError, SaidError):
             if why is not None:
                 beat = Limits(limits.beat, limits.beat)

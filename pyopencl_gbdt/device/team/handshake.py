@@ -141,7 +141,6 @@ class Listening:
 
     Parameters
     ----------
-    key : bytes
     rank, size : int
         The member's own rank, and the number of members: those behind it connect to it.
     """
@@ -179,8 +178,6 @@ def connect(link: socket.socket, key: bytes, rank: int, other: int, until: float
 
     Parameters
     ----------
-    link : socket.socket
-    key : bytes
     rank, other : int
         This member's rank, and that of the member that is expected to listen.
     until : float

@@ -100,7 +100,6 @@ class Team(ABC):
         ----------
         message : Message
             One of ``device/team/messages.py``, the same in all members.
-        value : object
 
         Raises
         ------

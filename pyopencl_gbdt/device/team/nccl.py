@@ -60,10 +60,6 @@ def communicators(devices: Sequence[Device]) -> list[Any]:
     """Return a communicator for every device of a team; none if NCCL cannot join them.
 
     Whoever gets some calls ``release`` in the end. Until then another team gets none.
-
-    Parameters
-    ----------
-    devices : sequence of Device
     """
     ids = [device.caps.device_id for device in devices]
     if not may_join(devices):
@@ -85,11 +81,6 @@ def joined(team: Processes, device: Device) -> Any:
 
     It joins different cards of one host, a process each. All members call this; whoever gets a
     communicator calls ``leave`` in the end.
-
-    Parameters
-    ----------
-    team : Processes
-    device : Device
     """
     owns = may_join([device]) and team.size > 1 and _in_use.acquire(blocking=False)
     made: Any = None

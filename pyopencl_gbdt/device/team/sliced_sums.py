@@ -67,7 +67,6 @@ def unpacked(message: bytes, dtype: npt.DTypeLike, n: int) -> npt.NDArray[Any]:
 
     Parameters
     ----------
-    message : bytes
     dtype : numpy dtype
         Of the array that was packed.
     n : int

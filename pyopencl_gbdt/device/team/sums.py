@@ -87,8 +87,6 @@ class TeamReduce:
 
     Attributes
     ----------
-    member : SumMember
-    array : DeviceArray
     window : slice, callable or None
     dtype : numpy.dtype
     """

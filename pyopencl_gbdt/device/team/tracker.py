@@ -52,7 +52,6 @@ class Tracker:
 
     Parameters
     ----------
-    n_workers : int
     host : str
         The name or address of this host, as the workers know it.
     port : int
@@ -164,11 +163,8 @@ def tracked_team(
 
     Parameters
     ----------
-    tracker : (str, int)
-    key : bytes
     task : str
         The name by which the tracker may order workers.
-    limits : Limits
 
     Raises
     ------

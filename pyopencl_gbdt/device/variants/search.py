@@ -63,7 +63,6 @@ class Tuned:
 
     Attributes
     ----------
-    kernel : str
     table, chosen : Choice
         The variant table's choice, and the fastest; equal if nothing is faster.
     table_seconds, chosen_seconds : float
@@ -106,8 +105,6 @@ def tune(
 
     Parameters
     ----------
-    caps : Capabilities
-    clock : KernelClock
     quick : bool, default False
         Of every parameter only the values next to the table's; no variants that are made for
         another kind of device.
@@ -239,7 +236,6 @@ class Verdict:
 
     Attributes
     ----------
-    contest : str
     kernels : tuple of str
         The kernels whose choices stood.
     table_seconds, tuned_seconds : float
@@ -277,8 +273,6 @@ def keep_winners(
     ----------
     choices : dict of str to Choice
         By kernel.
-    contests : sequence of Contest
-    turns : int
     ended : callable
         Tells whether the time is over: choices that were not checked by then are dropped.
     """

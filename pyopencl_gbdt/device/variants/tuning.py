@@ -43,7 +43,6 @@ class Tuning:
 
     Attributes
     ----------
-    path : Path
     choices : dict of str to Choice
         By kernel. For kernels that are absent here, the variant table decides.
     problem : str
@@ -103,10 +102,8 @@ def tuned(kernel: str, variants: list[Variant], caps: Capabilities) -> list[Vari
 
     Parameters
     ----------
-    kernel : str
     variants : list of Variant
         The ones that the device can run, best first by the table.
-    caps : Capabilities
     """
     choices = _instead.get()
     if choices is None:

@@ -101,7 +101,6 @@ def to_lightgbm_text(ensemble: Ensemble, rates: Sequence[float] = ()) -> str:
 
     Parameters
     ----------
-    ensemble : Ensemble
     rates : sequence of float
         By which each tree was shrunk, for its line ``shrinkage``; 1 for trees behind the last one.
 

@@ -59,10 +59,8 @@ class NodeArrays:
 
         Parameters
         ----------
-        name : str
         node : int
             The node's place among the nodes of all trees.
-        expected : str
         """
         tree = int(np.searchsorted(self.begin, node, side="right")) - 1
         entry = self.trees.entry(tree).member(name).entry(node - int(self.begin[tree]))
@@ -73,8 +71,6 @@ class NodeArrays:
 
         Parameters
         ----------
-        name : str
-        low : int
         high : int, or int64 array of shape (n_nodes,)
         """
         numbers = self._numbers(name, int, np.int64)

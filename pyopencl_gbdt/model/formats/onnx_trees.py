@@ -92,7 +92,6 @@ def to_onnx(ensemble: Ensemble, opset: int = 3) -> bytes:
 
     Parameters
     ----------
-    ensemble : Ensemble
     opset : {3, 5}
         Of ``ai.onnx.ml``.
 

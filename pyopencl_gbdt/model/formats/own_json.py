@@ -130,7 +130,6 @@ def read_own(document: Cursor, data: bytes) -> Ensemble:
 
     Parameters
     ----------
-    document : Cursor
     data : bytes
         The file, for the digest that it may have.
 

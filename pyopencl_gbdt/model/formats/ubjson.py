@@ -39,7 +39,6 @@ def parse_ubjson(data: bytes, source: str) -> object:
 
     Parameters
     ----------
-    data : bytes
     source : str
         The file's name, for error messages.
 

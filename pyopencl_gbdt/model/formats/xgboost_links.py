@@ -275,7 +275,6 @@ def read_objective_parameters(learner: Cursor, objective: str, key: str) -> dict
 
     Parameters
     ----------
-    learner : Cursor
     objective : str
         One of ``LINKS``.
     key : str

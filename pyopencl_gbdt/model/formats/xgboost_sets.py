@@ -208,7 +208,6 @@ def read_sets(cursor: Cursor, n_nodes: int, why: str) -> dict[int, U32]:
     ----------
     cursor : Cursor
         The entry of ``trees``.
-    n_nodes : int
     why : str
         Where the number of nodes stands.
 

@@ -34,13 +34,8 @@ def read_trees(trees: Cursor, n_features: int) -> list[Tree]:
 
     Parameters
     ----------
-    trees : Cursor
     n_features : int
         Number of columns of the model.
-
-    Returns
-    -------
-    list of Tree
 
     Raises
     ------

@@ -33,8 +33,6 @@ class DeviceRows(ABC):
 
     Parameters
     ----------
-    device : Device
-    factors : PathFactors
     program : Program
         It has the kernels of `laid_rows`.
     block : int
@@ -70,7 +68,6 @@ class DeviceRows(ABC):
         Parameters
         ----------
         values : float32 array (C order), DeviceArray or SparseMatrix, shape (n_rows, n_features)
-        rows : slice
         trees : int64 array, shape (n_outputs, n)
             The trees of each output, by their places, which follow each other.
         told : int64 array, shape (n,)
@@ -118,7 +115,6 @@ class DeviceRows(ABC):
         ----------
         sums : DeviceArray of int64, shape (n_rows, n_outputs, n), written
             Of columns, or of pairs of columns.
-        starts : Starts
         """
         n_rows, n_outputs, n_told = sums.shape
         n, pairs = n_rows * n_outputs, self._pairs
@@ -145,7 +141,6 @@ class DeviceRows(ABC):
 
         Parameters
         ----------
-        laid : DeviceArray
         trees : (int, int)
             First tree, and last tree plus 1.
 

@@ -130,7 +130,6 @@ def explain_rows(
 
     Parameters
     ----------
-    ensemble : Ensemble
     values : float32 array (C order), DeviceMatrix or SparseMatrix
         As ``Model.tree_values`` returns them, shape (n_rows, n_tree_features).
     device : str or Device
@@ -139,7 +138,6 @@ def explain_rows(
         What the sum of every row starts from; None: the ensemble's ``base_margin``.
     rounds : (int, int)
         First round, and last round plus 1.
-    kind : Kind
     background : as ``values``, or None
         Rows that missing features are taken from; None: the shares of the training rows.
 

@@ -92,7 +92,6 @@ class TreeSums:
 
         Parameters
         ----------
-        tree : int
         right : bool array, shape (n_inner, n_rows)
             Whether rows go right at the tree's inner nodes.
 

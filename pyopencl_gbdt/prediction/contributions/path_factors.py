@@ -52,7 +52,6 @@ class PathFactors:
     state : int64 array, shape (n_nodes,)
         Of an inner node: the node on its path that is the child of the nearest inner node with the
         same feature; the root if there is none. Of a leaf: itself.
-    points : Points
     bits : int
         k: contributions are multiples of 2^-k.
     share : float64 array, shape (n_nodes,)

@@ -140,7 +140,6 @@ def to_matrices(pairs: I64, bits: int, contributions: F64, base: F32) -> F64:
     ----------
     pairs : int64 array, shape (n_rows, n_outputs, n_features + 1, n_features + 1)
         In quanta; symmetric, 0 on the diagonal.
-    bits : int
     contributions : float64 array, shape (n_rows, n_outputs, n_features + 1)
         What ``to_floats`` returned.
     base : float32 array, shape (n_outputs, n_rows)

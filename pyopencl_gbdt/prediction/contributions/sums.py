@@ -59,9 +59,6 @@ class Sums(ABC):
 
         Parameters
         ----------
-        game : PathFactors
-        kind : Kind
-        rows : slice
         told : int64 array, shape (n,), or None
             The places of the sums that are told, ``NO_PLACE`` for 0; None: all. See
             ``told_places``.
@@ -84,7 +81,6 @@ class Sums(ABC):
         game, kind, rows
             As for ``of``.
         told : int64 array, shape (n_features + 1,), or (n_features + 1, n_features + 1)
-        starts : Starts
         found : float64 array, shape (n_rows, n_outputs) and that of ``told``, C order, written
             Lacks what ``Starts.add_rest`` adds.
 
@@ -165,9 +161,7 @@ def sums_of(ensemble: Ensemble, values: Values, device: str | Device, trees: I64
 
     Parameters
     ----------
-    ensemble : Ensemble
     values : float32 array (C order), DeviceMatrix or SparseMatrix
-    device : str or Device
     trees : int64 array, shape (n_outputs, n)
 
     Raises
@@ -202,10 +196,8 @@ def told_places(ensemble: Ensemble, used: npt.NDArray[np.uint32], pairs: bool) -
 
     Parameters
     ----------
-    ensemble : Ensemble
     used : uint32 array, shape (n_used,)
         Features of trees.
-    pairs : bool
 
     Returns
     -------
@@ -234,7 +226,6 @@ def to_columns(ensemble: Ensemble, used: npt.NDArray[np.uint32], quanta: I64) ->
 
     Parameters
     ----------
-    ensemble : Ensemble
     used : uint32 array, shape (n_used,)
         Features of trees.
     quanta : int64 array, shape (n_rows, n_outputs, n_used)
@@ -259,7 +250,6 @@ def pairs_to_columns(ensemble: Ensemble, used: npt.NDArray[np.uint32], quanta: I
 
     Parameters
     ----------
-    ensemble : Ensemble
     used : uint32 array, shape (n_used,)
         Features of trees.
     quanta : int64 array, shape (n_rows, n_outputs, n_pairs + n_used)
