@@ -8,11 +8,12 @@ trained again.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from pyopencl_gbdt.device.run_ahead import Pace
 from pyopencl_gbdt.device.transfers import EarlyCopy, PartOfCopy
+from pyopencl_gbdt.fit.page import FixedFeatures
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.gradients.sources import CheckedSource
 from pyopencl_gbdt.growth.grown_trees import GrownTrees
@@ -23,6 +24,8 @@ from pyopencl_gbdt.training.placement import Placement
 
 if TYPE_CHECKING:
     from pyopencl_gbdt.callbacks.training_state import TrainingState
+    from pyopencl_gbdt.categories.statistic_columns import RoundStatistics
+    from pyopencl_gbdt.profiling.traffic import Tally
 
 
 class FinishedRounds(ABC):
@@ -30,7 +33,7 @@ class FinishedRounds(ABC):
 
     Attributes
     ----------
-    parts, kernels
+    parts, kernels, statistics, tally
         As in ``Fit``.
     needs_high : EarlyCopy or PartOfCopy
         Reads whether a round needed high words; can be assigned, if others read it together.
@@ -38,7 +41,8 @@ class FinishedRounds(ABC):
 
     parts: FitParts
     kernels: RoundKernels
-    grown: GrownTrees
+    statistics: FixedFeatures | RoundStatistics
+    tally: Tally | None
     needs_high: EarlyCopy | PartOfCopy
     _placement: Placement
     _rounds: int  # so far
@@ -53,6 +57,17 @@ class FinishedRounds(ABC):
     @abstractmethod
     def _start_over(self) -> None:
         """Build the kernels again, and go back to the start."""
+
+    @cached_property
+    def grown(self) -> GrownTrees:
+        """Finished trees; made once the first round is enqueued, beside the device's work."""
+        tally = None if self.tally is None else self.tally.add_tree
+        compared = self.parts.rows.team.size > 1
+        return GrownTrees(self.parts, tally, self.statistics.renamed, compared=compared)
+
+    def _forget_trees(self) -> None:
+        """Forget all trees so far, as their rounds begin anew."""
+        self.__dict__.pop("grown", None)
 
     def _read_block(self) -> None:
         """Read the trees that fill their room on the device, or order them and read others."""

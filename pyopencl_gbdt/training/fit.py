@@ -32,7 +32,6 @@ from pyopencl_gbdt.evaluation.watched import EvaluationSet, Start
 from pyopencl_gbdt.fit.page import FixedFeatures
 from pyopencl_gbdt.fit.parts import FitParts, allocate, scaled_weights
 from pyopencl_gbdt.fit.share import Share
-from pyopencl_gbdt.growth.grown_trees import GrownTrees
 from pyopencl_gbdt.growth.policy import Policy
 from pyopencl_gbdt.growth.round_kernels import RoundKernels, built_kernels
 from pyopencl_gbdt.model.tree import Tree
@@ -44,7 +43,7 @@ from pyopencl_gbdt.training.placement import Placement
 
 if TYPE_CHECKING:
     from pyopencl_gbdt.callbacks.training_state import TrainingState
-    from pyopencl_gbdt.categories.statistic_columns import RoundStatistics, StatisticColumns
+    from pyopencl_gbdt.categories.statistic_columns import StatisticColumns
     from pyopencl_gbdt.profiling.traffic import Tally
 
 #: Computes the margin before the first tree, once labels and weights are on the device.
@@ -120,7 +119,7 @@ class Fit(FinishedRounds):
             raise
         allocate(self.parts)
         arena, rows, nodes, *_ = self.parts
-        self.statistics: FixedFeatures | RoundStatistics = FixedFeatures()
+        self.statistics = FixedFeatures()
         if replaced is not None and codes is not None:
             trees = nodes.round_trees, nodes.n_alike
             self.statistics = replaced.of_rounds(device, codes, *trees, arena["quanta"])
@@ -149,9 +148,6 @@ class Fit(FinishedRounds):
             kernels.launching.alone(action)()
         for rows in self.evaluation:
             kernels.follow(rows)
-        tally = None if self.tally is None else self.tally.add_tree
-        compared = parts.rows.team.size > 1
-        self.grown = GrownTrees(parts, tally, self.statistics.renamed, compared=compared)
         needs_high = parts.arena["needs_high"]
         self._high_of_block, self.needs_high = EarlyCopy(needs_high), EarlyCopy(needs_high)
         self._rounds = self._checked = self._asked = 0
@@ -164,6 +160,7 @@ class Fit(FinishedRounds):
             allocate(self.parts)
         if self.tally is not None:
             self.tally.forget_trees()
+        self._forget_trees()
         self._begin()
 
     def watch(self, rows: EvaluationSet) -> None:
@@ -209,7 +206,7 @@ class Fit(FinishedRounds):
 
     def begin_round(self) -> int:
         """Enqueue what comes before a round's trees; return the round's number."""
-        if self.grown.is_full:
+        if self._rounds and self.grown.is_full:  # nothing waits before the first round
             self._read_block()
         if len(self.rates) == self._rounds:  # else the round is trained again
             self.rates.append(self.learning_rate)
