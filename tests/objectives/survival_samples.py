@@ -1,7 +1,5 @@
 """Times to an event, some of them censored."""
 
-from pathlib import Path
-
 import numpy as np
 
 
@@ -16,10 +14,3 @@ def times(seed=0, n_rows=900, ties=True):
     label = np.where(time <= censoring, time, -censoring)
     label = np.sign(label) * np.ceil(np.abs(label)) if ties else label
     return X, label.astype(np.float32)
-
-
-def veterans():
-    """Return X, lower and upper bounds of 137 patients' days of survival (see bench/data)."""
-    path = Path(__file__).parents[2] / "bench" / "data" / "veterans_lung_cancer.csv"
-    table = np.genfromtxt(path, delimiter=",", skip_header=1, dtype=np.float32)
-    return table[:, 2:], table[:, 0], table[:, 1]

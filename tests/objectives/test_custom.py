@@ -12,13 +12,11 @@ from pyopencl_gbdt import (
     GBDTClassifier,
     KernelObjective,
     Model,
-    cv,
     train,
 )
 from pyopencl_gbdt.callbacks import TrainingCheckPoint
 from pyopencl_gbdt.device.variants import REFUSED
 from pyopencl_gbdt.errors import KernelBuildError, ParameterError
-from pyopencl_gbdt.model import from_xgboost_json
 from pyopencl_gbdt.objectives import custom_objective
 from tests.conftest import TEST_DEVICE
 from tests.objectives.samples import few_values
@@ -95,20 +93,6 @@ def test_kernels_have_the_librarys_functions():
     assert (
         own.trees == fit("binary:logistic", data=Dataset(X, labels), base_score=0.5).ensemble.trees
     )
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-def test_same_trees_as_xgboost(weighted):
-    xgboost = pytest.importorskip("xgboost")
-    weight = WEIGHT + 1 if weighted else None
-    matrix = xgboost.DMatrix(X, Y, weight=weight)
-    theirs = xgboost.train({"max_depth": 4, "nthread": 1}, matrix, 8, obj=squared)
-    theirs = from_xgboost_json(bytes(theirs.save_raw("json")))
-    model = fit(squared, 8, Dataset(X, Y, weight))
-    assert model.ensemble.base_score == theirs.base_score == 0.5
-    for a, b in zip(model.ensemble.trees, theirs.trees, strict=True):
-        np.testing.assert_array_equal(a.feature, b.feature)
-        np.testing.assert_allclose(a.value, b.value, atol=1e-5)
 
 
 # -- what goes wrong -----------------------------------------------------------------------------
@@ -304,10 +288,3 @@ def test_metrics_of_a_classifier_take_probabilities():
     own = model.predict_proba(X)[np.arange(Y.size), classes]
     ((losses,),) = (found.values() for found in model.evals_result().values())
     assert losses[-1] == pytest.approx(-np.log(own.astype(np.float64)).mean(), rel=1e-6)
-
-
-def test_cross_validation():
-    data = Dataset(X, Y)
-    params = {"base_score": 0.5, "device": TEST_DEVICE}
-    found = cv({**params, "objective": squared}, data, 4, as_pandas=False)
-    assert found == cv(params, data, 4, as_pandas=False)

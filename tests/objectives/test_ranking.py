@@ -9,7 +9,6 @@ import pytest
 
 from pyopencl_gbdt import Dataset, Model, cv, train
 from pyopencl_gbdt.errors import DataError, ParameterError
-from pyopencl_gbdt.metrics import get_metric
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.objectives.query_tables import query_tables
 from pyopencl_gbdt.parameters.parameters import Parameters
@@ -198,39 +197,6 @@ def test_same_predictions_as_xgboost(name, options, weighted):
             here = bias > 0
             np.testing.assert_array_equal(twin.inverse[side] > 0, here)
             np.testing.assert_allclose(1 / twin.inverse[side][here], bias[here], rtol=1e-4)
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize(
-    "options",
-    [
-        {},
-        pytest.param(MEAN, marks=pytest.mark.thorough),
-        pytest.param({"lambdarank_num_pair_per_sample": 4}, marks=pytest.mark.thorough),
-    ],
-    ids=id_of,
-)
-def test_ndcg_is_not_lower_than_xgboosts(options):
-    xgboost = pytest.importorskip("xgboost")
-    differences = []
-    for seed in range(4):
-        X, y, sizes = drawn("rank:ndcg", seed, np.full(120, 20), columns=8)
-        train_rows, test_rows = np.arange(1600), np.arange(1600, 2400)
-        data = Dataset(X, y, group=sizes)
-        params = {"objective": "rank:ndcg", "max_depth": 4, "learning_rate": 0.1, **options}
-        fitted = train({**params, "device": TEST_DEVICE}, data.slice(train_rows), 30)
-        matrix = xgboost.DMatrix(X[train_rows], y[train_rows], group=sizes[:80])
-        theirs = xgboost.train({**params, "nthread": 1}, matrix, 30)
-        test = data.slice(test_rows)
-        scores = (
-            fitted.predict(test.values, device=TEST_DEVICE),
-            theirs.predict(xgboost.DMatrix(test.values)),
-        )
-        ndcg = get_metric("ndcg@10")
-        mine, other = (ndcg(test.label, s, None, test.group_offsets) for s in scores)
-        assert mine > 0.75
-        differences.append(mine - other)
-    assert np.mean(differences) > -0.01
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=id_of)
