@@ -4,12 +4,11 @@ import dataclasses
 
 import numpy as np
 import pytest
-import xgboost
 
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.model import dump_text, feature_importances, from_xgboost_json
 from pyopencl_gbdt.model.explain import IMPORTANCE_KINDS
-from tests.model.samples import make_ensemble, make_rows, saved, train
+from tests.model.samples import make_ensemble, saved, train
 
 
 @pytest.mark.parametrize("kind", IMPORTANCE_KINDS)
@@ -26,14 +25,6 @@ def test_same_as_xgboost(kind: str, parameters: dict[str, object]) -> None:
     assert ours.dtype == np.float64
     np.testing.assert_allclose(ours, theirs, rtol=1e-5)
     assert feature_importances(ensemble, kind).sum() == pytest.approx(1.0)
-
-
-def test_same_as_the_scikit_learn_class() -> None:
-    X = make_rows(300)
-    model = xgboost.XGBClassifier(n_estimators=4, max_depth=3, n_jobs=1)
-    model.fit(X, np.nan_to_num(X[:, 0]) > 0)
-    ensemble = from_xgboost_json(saved(model.get_booster()))
-    np.testing.assert_allclose(feature_importances(ensemble), model.feature_importances_, rtol=1e-5)
 
 
 def test_no_split_no_importance() -> None:

@@ -70,20 +70,6 @@ def test_formats_of_one_direction(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         read_model(tmp_path / "m.stump")
 
 
-@pytest.mark.parametrize("one", registry.FORMATS, ids=lambda one: one.suffixes[0])
-def test_every_format_recognises_what_it_writes(one: Format) -> None:
-    model = make_ensemble([2, 1])
-    if one.suffixes[0].endswith(".onnx"):
-        pytest.importorskip("onnx")
-    if one.writes and not one.lacks(model):
-        data = one.write(model)
-        assert data == one.write(model)
-        assert one.sniff(data[:4096])
-        known = [other.name for other in registry.FORMATS if other.sniff(data[:4096])]
-        assert known == [one.name]
-        assert not one.reads or one.read(data, "m").n_features == model.n_features
-
-
 @pytest.mark.parametrize(
     ("head", "key"),
     [

@@ -19,24 +19,15 @@ from pyopencl_gbdt.model.leaf_kinds import LINEAR
 from pyopencl_gbdt.model.linear_leaves import LinearTerms
 from pyopencl_gbdt.model.tree_layout import lay_out
 from tests.conftest import TEST_DEVICE
-from tests.model.format_kinds import KINDS, margins
+from tests.model.format_kinds import KINDS
 from tests.model.kinds import labels, rows
 from tests.model.samples import make_ensemble
-from tests.reference.predict import predict
 
 TEXT, BINARY, JSON = LightGBMText(), OwnBinary(), OwnJson()
 
 
 def model():
     return KINDS["linear leaves"]()
-
-
-def test_slices_and_walks_keep_them():
-    first = Model(model())[:1]
-    assert first.ensemble.leaves is LINEAR
-    X = rows()[:, : first.ensemble.n_features]
-    found = first.predict(X, output_margin=True, device=TEST_DEVICE)
-    np.testing.assert_array_equal(found, predict(first.ensemble, X))
 
 
 def test_others_refuse_them_by_name():
@@ -89,12 +80,6 @@ def test_tables_and_pictures_show_functions():
 def test_shaps_dictionary_does_not_hold_them():
     with pytest.raises(ParameterError, match=r"^to_shap: leaves of tree 0 are linear functions"):
         Model(model()).to_shap()
-
-
-def test_the_text_is_read_again():
-    again = TEXT.read(TEXT.write(model()), "m.txt")
-    assert again.leaves is LINEAR
-    np.testing.assert_allclose(margins(again), margins(model()), rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize(

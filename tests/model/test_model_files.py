@@ -24,31 +24,6 @@ def test_write_and_read(tmp_path: Path) -> None:
         assert [p.name for p in tmp_path.iterdir()] == ["model.json"]
 
 
-def test_a_refused_model_leaves_the_old_file(tmp_path: Path) -> None:
-    path = tmp_path / "model.json"
-    path.write_text("old")
-    with pytest.raises(ModelFormatError):
-        write_model(make_ensemble([1], objective="other"), path)
-    assert path.read_text() == "old"
-    assert len(list(tmp_path.iterdir())) == 1
-
-
-def test_a_failed_write_leaves_the_old_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "model.json"
-    path.write_text("old")
-
-    def no_space(_: int) -> None:
-        raise OSError("no space left")
-
-    monkeypatch.setattr("os.fsync", no_space)
-    with pytest.raises(OSError, match="no space left"):
-        write_model(make_ensemble([1]), path)
-    assert path.read_text() == "old"
-    assert len(list(tmp_path.iterdir())) == 1
-
-
 def test_errors_name_the_file(tmp_path: Path) -> None:
     path = tmp_path / "bad.json"
     path.write_bytes(to_xgboost_json(make_ensemble([1])).encode()[:-5])

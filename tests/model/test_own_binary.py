@@ -13,10 +13,10 @@ import pytest
 
 from pyopencl_gbdt import Model
 from pyopencl_gbdt.errors import ModelFormatError
-from pyopencl_gbdt.model import Ensemble, read_model, to_json, write_model
+from pyopencl_gbdt.model import Ensemble, to_json
 from pyopencl_gbdt.model.formats.own_binary import MAGIC, OwnBinary
 from pyopencl_gbdt.model.formats.own_json import OwnJson, to_own_json
-from tests.fuzz import category_models, models
+from tests.fuzz import category_models
 from tests.model.samples import make_ensemble
 from tests.model.test_many_trees import calls
 
@@ -37,24 +37,6 @@ def changed(data: bytes, place: int, new: bytes) -> bytes:
 def arrays_of(data: bytes) -> int:
     """Return where the arrays of a file begin."""
     return HEAD + struct.unpack("<I", data[12:16])[0]
-
-
-def kinds() -> list[Ensemble]:
-    listed = [read_json(text) for text in models._model_seeds()]
-    return [*listed, *category_models._models(), make_ensemble([]), make_ensemble([0, 9, 3])]
-
-
-def read_json(text: bytes) -> Ensemble:
-    return Model.load_model(text).ensemble
-
-
-@pytest.mark.parametrize("suffix", ["gbdt", "gbdt.json"])
-def test_every_kind_of_model(suffix, tmp_path):
-    path = tmp_path / f"m.{suffix}"
-    for ensemble in kinds():
-        write_model(ensemble, path)
-        assert read_model(path) == ensemble
-        assert path.read_bytes() == Model(ensemble).save_raw(suffix)
 
 
 def test_every_changed_byte_is_found():
