@@ -208,11 +208,6 @@ def test_the_best_model_has_the_weights_of_its_round():
     assert model.ensemble.tree_weights == trained(n_rounds=best).ensemble.tree_weights
 
 
-def test_cross_validation():
-    found = gbdt.cv(PARAMS, data(), 4, nfold=3, as_pandas=False)
-    assert len(found["test-rmse-mean"]) == 4
-
-
 @pytest.mark.parametrize("given", ["sparse", "batches", "several"])
 def test_evaluation_sets_of_every_kind(given):
     from scipy.sparse import csr_matrix
@@ -260,27 +255,6 @@ def test_what_earlier_trees_take_is_planned(kind):
 def test_too_many_rounds_for_the_memory_are_named():
     with pytest.raises(MemoryPlanError, match=r"or lower n_estimators, as booster='dart' keeps"):
         trained(n_rounds=2_000_000, device_memory=20_000_000)
-
-
-def test_contributions_and_slices_of_a_trained_model():
-    model = trained()
-    margins = model.predict(X, output_margin=True, device=TEST_DEVICE)
-    assert np.array_equal(model.predict(X, pred_contribs=True).sum(axis=1), margins)
-    part = model[2:5]
-    assert part.ensemble.tree_weights == model.ensemble.tree_weights[2:5]
-
-
-def test_xgboost_predicts_the_same_from_the_file():
-    model = trained("classes")
-    theirs = xgboost.Booster(model_file=model.save_raw("json"))
-    found = theirs.predict(xgboost.DMatrix(X, nthread=1), output_margin=True)
-    np.testing.assert_allclose(model.predict(X, output_margin=True), found, atol=1e-5)
-
-
-def test_an_estimator_takes_the_parameters():
-    given = {name: PARAMS[name] for name in ("booster", "rate_drop", "max_depth", "random_state")}
-    own = gbdt.GBDTRegressor(**given, n_estimators=7, max_bin=16, device=TEST_DEVICE).fit(X, Y)
-    assert own.model_.ensemble.tree_weights == trained().ensemble.tree_weights
 
 
 @pytest.mark.parametrize(

@@ -71,30 +71,6 @@ def test_every_way_of_growing(name):
     assert_law(Dataset(X, LABELS["number"], WEIGHT), **GROWN[name])
 
 
-@pytest.mark.parametrize(
-    "wg_size", [1, *(pytest.param(size, marks=pytest.mark.thorough) for size in (64, 256))]
-)
-def test_work_groups(wg_size):
-    params = {"max_depth": 5, "min_child_weight": 0, "work_group_size": wg_size}
-    assert_law(Dataset(X, LABELS["number"]), **params)
-    whole = np.nan_to_num(X)  # nothing is missing: the kernels look in one direction
-    assert_law(Dataset(whole, LABELS["number"]), **params)
-
-
-@pytest.mark.parametrize("n_rows", [1, 2, 511, 512, 513, 2049])
-def test_edges_of_pieces(n_rows):
-    rng = np.random.default_rng(n_rows)
-    values = rng.normal(size=(n_rows, 3)).astype(np.float32)
-    values[:, 1] = rng.integers(0, 3, n_rows)
-    values[:, 2] = np.nan
-    label = rng.normal(size=n_rows)
-    params = {"max_depth": 3, "max_bin": 5000} | {"n_estimators": 2, "device": TEST_DEVICE}
-    wanted = train(params, Dataset(values, label)).ensemble
-    del params["max_bin"]
-    found = train({**params, "tree_method": "exact"}, Dataset(values, label)).ensemble
-    assert to_xgboost_json(found) == to_xgboost_json(wanted)
-
-
 def test_large_quanta_and_the_twin():
     label = LABELS["number"].copy()
     label[7] = 1e9  # one gradient that needs its high word

@@ -112,23 +112,6 @@ def test_prediction(case):
         np.testing.assert_array_equal(winners, p.argmax(axis=1))
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_xgboost_reads_the_file_and_predicts_the_same(case):
-    xgboost = pytest.importorskip("xgboost")
-    params, X, y, weight = problem(case)
-    model = train({"device": TEST_DEVICE, **params}, Dataset(X, y, weight))
-    text = to_xgboost_json(model.ensemble)
-    booster = xgboost.Booster()
-    booster.load_model(bytearray(text.encode()))
-    theirs = booster.predict(xgboost.DMatrix(X))
-    np.testing.assert_allclose(theirs, model.predict(X, device=TEST_DEVICE), rtol=1e-5, atol=1e-6)
-    written = bytes(booster.save_raw("json"))
-    again = from_xgboost_json(written)
-    np.testing.assert_allclose(again.base_margin, model.ensemble.base_margin, rtol=1e-6, atol=1e-6)
-    assert again.trees == model.ensemble.trees
-    assert to_xgboost_json(from_xgboost_json(text)) == text
-
-
 def test_starting_scores_of_classes_are_xgboosts():
     xgboost = pytest.importorskip("xgboost")
     params, X, y, weight = problem("classes")
@@ -159,14 +142,6 @@ def test_rows_that_are_watched(case):
     else:
         expected = np.sqrt(np.average(((last.T - y[:100]) ** 2).mean(axis=1), weights=weight[:100]))
     assert model.history["rows"][metric][-1] == pytest.approx(expected, rel=1e-5)
-
-
-def test_no_trees():
-    params, X, y, weight = problem("classes")
-    model = train({"device": TEST_DEVICE, **params, "n_estimators": 0}, Dataset(X, y, weight))
-    text = to_xgboost_json(model.ensemble)
-    assert from_xgboost_json(text) == model.ensemble
-    assert model.predict(X).shape == (N, 4)
 
 
 def test_bad_input():

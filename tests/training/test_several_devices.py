@@ -6,7 +6,7 @@ import threading
 import numpy as np
 import pytest
 
-from pyopencl_gbdt import Dataset, GBDTClassifier, cv, devices, train
+from pyopencl_gbdt import Dataset, GBDTClassifier, devices, train
 from pyopencl_gbdt.callbacks import LearningRateScheduler, TrainingCallback, TrainingCheckPoint
 from pyopencl_gbdt.cli import main
 from pyopencl_gbdt.device import base, find, open_device, selection
@@ -118,15 +118,6 @@ def test_an_interrupted_training_leaves_nothing(monkeypatch):
     assert set(threading.enumerate()) <= before
     assert [device.allocated_bytes for device in opened] == [0, 0]
     assert error.value.__traceback__ is not None
-
-
-def test_cross_validation():
-    params = {"objective": "binary:logistic", "max_depth": 3}
-    found = [
-        cv({**params, "device": device}, rows(), 3, as_pandas=False)
-        for device in (TEST_DEVICE, TWO_DEVICES)
-    ]
-    assert found[0] == found[1]
 
 
 def test_estimators():

@@ -5,7 +5,6 @@ import json
 
 import numpy as np
 import pytest
-import xgboost
 
 from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.errors import ModelFormatError
@@ -139,24 +138,6 @@ def test_monotone_constraints_hold():
         assert (np.diff(found, axis=0) * sign >= 0).all(), feature
     used = {int(f) for tree in model.ensemble.trees for f in tree.feature[~tree.is_leaf]}
     assert used == {0, 1, 2, 3}
-
-
-@pytest.mark.parametrize("case", ["squared", "forest of classes", "quantile"])
-def test_xgboosts_json_holds_the_tables(case):
-    """XGBoost predicts alike; read again, the trees are tables again."""
-    params, X, y, _ = problem(case)
-    model = model_of(params, X, y)
-    text = to_xgboost_json(model.ensemble)
-    assert json.loads(text)["learner"]["attributes"][SYMMETRIC_KEY] == "1"
-    again = from_xgboost_json(text)
-    assert again == model.ensemble
-    assert SYMMETRIC_KEY not in again.attributes
-    assert tables_of(again.trees) is not None
-    booster = xgboost.Booster()
-    booster.load_model(bytearray(text, "utf-8"))
-    theirs = booster.predict(xgboost.DMatrix(X), output_margin=True)
-    ours = model.predict(X, output_margin=True, device=TEST_DEVICE)
-    np.testing.assert_allclose(ours, theirs.reshape(ours.shape), rtol=1e-6, atol=1e-6)
 
 
 def test_a_file_that_lies_is_refused():

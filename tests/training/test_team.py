@@ -24,7 +24,6 @@ from pyopencl_gbdt.device.transfers import EarlyCopy
 from pyopencl_gbdt.device.variants.tuning import Choice, using
 from pyopencl_gbdt.errors import DeviceError, ParameterError
 from pyopencl_gbdt.growth.grown_trees import GrownTrees
-from pyopencl_gbdt.messages import pip_install
 from pyopencl_gbdt.model import to_json
 from pyopencl_gbdt.training import device_team as together
 from pyopencl_gbdt.training import fit_facts, placement
@@ -128,7 +127,13 @@ def aborts(names):
     return version >= 5 and len(set(names)) == 1 and "PYTEST_XDIST_WORKER" in os.environ
 
 
-@pytest.mark.parametrize("names", TEAMS, ids=str)
+def with_marks(names):
+    """Mark a team with Intel's runtime, whose tests run by themselves."""
+    is_intel = any(d.device_id in names and d.caps.platform.startswith("Intel") for d in _HERE)
+    return pytest.param(names, marks=[pytest.mark.intel(vectorised=True)] * is_intel)
+
+
+@pytest.mark.parametrize("names", map(with_marks, TEAMS), ids=str)
 def test_devices_of_any_kind(names):
     """Two queues of a device, and devices of different makers."""
     if aborts(names):
@@ -148,18 +153,6 @@ def test_exact_search(monkeypatch, loss):
     monkeypatch.setattr(fit_facts, "MOST_BINS", 100)
     with pytest.raises(ParameterError, match=r"^tree_method='exact': column 0, .* has 100 dist"):
         train({**params, "device": listed(TWO)}, rows_of(label))
-
-
-@pytest.mark.intel(vectorised=True)
-@pytest.mark.parametrize("loss", ["binary:logistic", "multi:softprob", "reg:quantileerror"])
-def test_pocl_and_intel(loss):
-    there = [d.device_id for d in _HERE if d.caps.platform.startswith("Intel")]
-    if not there:
-        pytest.skip(f"Intel's CPU runtime is not installed: {pip_install('intel-cpu')}")
-    intel = there[0]
-    label, more = LOSSES[loss]
-    check({"objective": loss, **more}, label, weight=WEIGHT, names=["portable computing", intel])
-    check({"objective": loss, **more}, label, names=[intel, intel])
 
 
 @pytest.mark.parametrize("page", ["dense", "streamed"])

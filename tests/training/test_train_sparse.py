@@ -10,7 +10,6 @@ from pyopencl_gbdt import (
     GBDTRandomForestRegressor,
     GBDTRanker,
     GBDTRegressor,
-    cv,
     train,
 )
 from pyopencl_gbdt.callbacks import TrainingCheckPoint
@@ -52,11 +51,6 @@ def test_models_sets_and_continued_models_are_the_same():
     one, other = both(fit)
     same_models(one, other)
     assert one.history == other.history
-
-
-def test_cross_validation_is_the_same():
-    one, other = both(lambda X: cv(SMALL, Dataset(X, Y), 3, nfold=3, as_pandas=False))
-    assert one == other
 
 
 @pytest.mark.few(2)
