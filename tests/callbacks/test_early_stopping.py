@@ -167,31 +167,6 @@ def test_without_an_evaluation_set(monkeypatch):
         train(PARAMS, DATA, 5, early_stopping_rounds=5)
 
 
-@pytest.mark.parametrize("metric", ["logloss", "auc", "error"])
-def test_it_stops_where_xgboost_stops(metric):
-    xgboost = pytest.importorskip("xgboost", reason="compares with XGBoost")
-    ours = train(PARAMS, DATA, 50, evals=EVALS, eval_metric=metric, early_stopping_rounds=4)
-    scores = train(PARAMS, DATA, 50, evals=EVALS, eval_metric=metric).history["test"][metric]
-    # XGBoost's rule, fed with our scores, as its trees are not quite ours
-    theirs = xgboost.callback.EarlyStopping(rounds=4)
-
-    class Booster:
-        def num_boosted_rounds(self):
-            return 0
-
-        def set_attr(self, **attributes):
-            self.attributes = attributes
-
-    booster = Booster()
-    theirs.before_training(booster)
-    for epoch in range(50):
-        if theirs.after_iteration(booster, epoch, {"test": {metric: scores[: epoch + 1]}}):
-            break
-    assert booster.attributes["best_iteration"] == str(ours.best_iteration)
-    assert ours.num_boosted_rounds() == epoch + 1
-    assert len(ours.history["test"][metric]) == epoch + 1
-
-
 def test_xgboosts_estimator_predicts_by_the_best_rounds_too(tmp_path):
     xgboost = pytest.importorskip("xgboost", reason="compares with XGBoost")
     ours = train(PARAMS, DATA, 50, evals=EVALS, early_stopping_rounds=4)

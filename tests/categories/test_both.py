@@ -1,12 +1,9 @@
 """Sets of levels and statistics of one column side by side: the better split wins."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from pyopencl_gbdt import Dataset, Model, train
-from pyopencl_gbdt.callbacks import TrainingCheckPoint
 from pyopencl_gbdt.cards.trainings import digest
 from pyopencl_gbdt.categories.statistic_columns import replace_by_statistics
 from pyopencl_gbdt.device import devices, open_device
@@ -126,20 +123,6 @@ def test_contributions_add_up_to_margins(model):
     assert found.shape == (len(X), N_COLUMNS + 1)
     margins = model.predict(X, output_margin=True)
     assert found.sum(axis=1) == pytest.approx(margins, abs=1e-5)
-
-
-def test_a_training_resumes_to_the_same_bytes(model, tmp_path):
-    given = {**PARAMS, "device": TEST_DEVICE}
-    for rounds in (4, 6):
-        own = train(
-            given, rows(), rounds, callbacks=[TrainingCheckPoint(tmp_path, interval=1)]
-        ).ensemble
-    assert to_json(own) == to_json(replace(model.ensemble, attributes=own.attributes))
-
-
-def test_values_on_the_host_train_the_same(model, monkeypatch):
-    monkeypatch.setattr("pyopencl_gbdt.categories.statistic_values.fits_on", lambda *_: False)
-    assert to_json(fitted().ensemble) == to_json(model.ensemble)
 
 
 @pytest.mark.parametrize("way", DIGESTS)

@@ -181,12 +181,6 @@ def test_values_on_the_host_train_the_same(model, monkeypatch):
     assert to_json(found.ensemble) == to_json(model.ensemble)
 
 
-@pytest.mark.thorough
-def test_variants_find_the_same(model):
-    other = train({**PARAMS, "work_group_size": 64}, rows_of(*crossed()), 14)
-    assert to_json(other.ensemble) == to_json(model.ensemble)
-
-
 def test_evaluation_sets_have_the_features_of_combinations(model):
     unseen = crossed(seed=6)
     seen = train(PARAMS, rows_of(*crossed()), 14, evals=[(rows_of(*unseen), "unseen")])

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt import Dataset, Model, train
-from pyopencl_gbdt.callbacks import TrainingCheckPoint
 from pyopencl_gbdt.categories.statistic_columns import replace_by_statistics, targets_of
 from pyopencl_gbdt.comparison.tuning_fits import KernelTimes
 from pyopencl_gbdt.device import open_device
@@ -141,14 +140,6 @@ def test_each_round_has_the_codes_of_its_order(device, n_pages):
         for page, other in zip(made.pages, wanted, strict=True):
             assert_same_bits(page.codes.codes.get(), other.codes.codes.get())
             assert_same_bits(page.codes.by_feature.get(), other.codes.by_feature.get())
-
-
-def test_a_training_resumes_to_the_same_bytes(models, tmp_path):
-    fitted_on = {"callbacks": [TrainingCheckPoint(tmp_path, interval=1)]}
-    params = {**CASES["binary"], "cat_method": "statistics", "device": TEST_DEVICE, "max_depth": 3}
-    train({**params}, data_of("binary"), 3, **fitted_on)
-    resumed = train({**params}, data_of("binary"), 4, **fitted_on)
-    assert to_json(resumed.ensemble) == to_json(models["binary"].ensemble)
 
 
 def test_noise_does_not_leak():

@@ -1,7 +1,5 @@
 """Arrays in a device's memory: set, get, bounds, edges; on the device of the tests."""
 
-import gc
-
 import numpy as np
 import pytest
 
@@ -70,16 +68,6 @@ def test_copy_to_a_place(device):
     device.copy(source, target, 4)
     assert target.get().tolist() == [0, 0, 0, 0, 0, 1, 2, 0]
     device.copy(device.empty(0, np.float32), target, 8)
-
-
-def test_bytes_are_counted_on_a_real_device(device):
-    opened = open_device(device.caps.device_id)
-    assert opened.allocated_bytes == 0
-    array = opened.zeros((100, 10), np.float32)
-    assert opened.allocated_bytes == opened.peak_bytes == 4000
-    del array
-    gc.collect()
-    assert (opened.allocated_bytes, opened.peak_bytes) == (0, 4000)
 
 
 def test_waits_are_counted(device):

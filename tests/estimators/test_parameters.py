@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV
 
 from pyopencl_gbdt import (
     Dataset,
@@ -155,13 +154,6 @@ def test_scoring_a_ranker_draws_nothing():
     before = source.get_state()[2]
     ranker.score(X, Y > 0, group=[100, 200])
     assert source.get_state()[2] == before
-
-
-def test_a_search_over_them():
-    grid = {"subsample": [0.5, 1.0], "monotone_constraints": [None, {"f2": 1}]}
-    search = GridSearchCV(regressor(random_state=0), grid, cv=2).fit(X, Y)
-    assert set(search.best_params_) == set(grid)
-    assert len(search.cv_results_["params"]) == 4
 
 
 def test_rows_and_columns_of_classes():
