@@ -14,7 +14,7 @@ from typing import Any
 
 from bench.host import parser_of
 from pyopencl_gbdt.cards.report import Summary, summaries
-from pyopencl_gbdt.cards.steps import TIMED
+from pyopencl_gbdt.cards.trainings import TIMED
 from pyopencl_gbdt.comparison.schema import document, load
 from pyopencl_gbdt.errors import DataError
 

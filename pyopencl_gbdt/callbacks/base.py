@@ -1,17 +1,28 @@
-"""The hooks of a callback, a list that calls several callbacks, and the model that they get."""
+"""The hooks of a callback, a list that calls several callbacks, and the model that they get.
+
+Numbers that a training keeps beside its model are text in checkpoints.
+"""
 
 from __future__ import annotations
 
+import base64
+import binascii
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from typing import Any, Protocol
 
-from pyopencl_gbdt.callbacks.training_state import TrainingState
+import numpy as np
+import numpy.typing as npt
+
 from pyopencl_gbdt.errors import GBDTError, ModelFormatError, ParameterError
 from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.parameters.table import TABLE
 from pyopencl_gbdt.prediction.model import Model
+
+F32 = npt.NDArray[np.float32]
+#: Arrays by name.
+TrainingState = dict[str, F32]
 
 
 class RunningFit(Protocol):
@@ -300,3 +311,43 @@ class CallbackList:
 
 def _is_own(callback: TrainingCallback) -> bool:
     return type(callback).__module__.startswith("pyopencl_gbdt.")
+
+
+def as_text(state: TrainingState) -> dict[str, str]:
+    """Return the arrays' bytes, the low one of a number first, in base64."""
+    return {
+        name: base64.b64encode(np.asarray(own, "<f4").tobytes()).decode("ascii")
+        for name, own in state.items()
+    }
+
+
+def from_text(texts: Mapping[str, str], sizes: Mapping[str, int], what: str) -> TrainingState:
+    """Return the arrays of a text, which is not trusted.
+
+    Parameters
+    ----------
+    sizes : mapping of str to int
+        How many numbers each array has; all have to be there, and no other.
+    what : str
+        Begins messages.
+
+    Raises
+    ------
+    ModelFormatError
+    """
+    if texts.keys() != sizes.keys():
+        raise ModelFormatError(f"{what}: {sorted(texts)!r:.80}: expected {sorted(sizes)}")
+    found: TrainingState = {}
+    for name, text in texts.items():
+        try:
+            own = base64.b64decode(text, validate=True)
+        except (ValueError, binascii.Error) as error:
+            raise ModelFormatError(f"{what}: {name} is not base64 ({error})") from error
+        if len(own) != 4 * sizes[name]:
+            raise ModelFormatError(
+                f"{what}: {name} has {len(own)} bytes: expected {4 * sizes[name]}"
+            )
+        found[name] = np.frombuffer(own, "<f4").astype(np.float32)
+        if not np.isfinite(found[name]).all():
+            raise ModelFormatError(f"{what}: {name}: expected finite numbers")
+    return found

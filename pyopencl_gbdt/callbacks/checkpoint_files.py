@@ -18,7 +18,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any
 
-from pyopencl_gbdt.callbacks.training_state import TrainingState, as_text, from_text
+from pyopencl_gbdt.callbacks.base import TrainingState, as_text, from_text
 from pyopencl_gbdt.errors import ModelFormatError, ParameterError
 from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.model import Ensemble

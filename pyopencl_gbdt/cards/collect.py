@@ -10,8 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, field
 from typing import Any
 
-from pyopencl_gbdt.cards.steps import FIRST, TIMED, WAYS, Step, safer
-from pyopencl_gbdt.cards.trainings import TRAININGS
+from pyopencl_gbdt.cards.trainings import FIRST, TIMED, TRAININGS, WAYS, Step, safer
 from pyopencl_gbdt.doctor.findings import Listed
 from pyopencl_gbdt.doctor.watch import SelfTest, remember, run_self_test, run_worker
 from pyopencl_gbdt.lazy_dataclasses import dataclass

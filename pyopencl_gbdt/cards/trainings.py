@@ -2,14 +2,16 @@
 
 A device that gives the digests of ``digests.EXPECTED`` trains as all others do. Values and labels
 come from integers by exact sums and products, so they are the same on every machine. Trainings
-share the sizes of their data and trees, and so most of their kernels.
+share the sizes of their data and trees, and so most of their kernels. A card's report also has
+safer ways to repeat them, and the rounds of larger shapes, which are timed.
 """
 
 from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import field, replace
 from functools import cache
 from typing import Any
 
@@ -17,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
+from pyopencl_gbdt.comparison.shapes import SHAPES
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.model import to_json
@@ -33,6 +36,15 @@ _QUERY = 17
 _LEVELS = (6, 40)
 _COMMON = {"max_depth": 4, "max_bin": 32, "verbosity": 0}
 _half, _quarter = np.float32(0.5), np.float32(0.25)
+#: The shapes whose rounds are timed, the smallest first.
+TIMED = {
+    "small": replace(SHAPES["small"], n_rounds=20),
+    "million": replace(
+        SHAPES["higgs"], name="million", title="HIGGS-like, a million rows", n_rows=1_000_000,
+        n_rounds=5,
+    ),
+    "wide": replace(SHAPES["bosch"], name="wide", n_rows=10_000, n_rounds=3),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -204,3 +216,70 @@ def digest(name: str, device_id: str, **more: Any) -> str:
     model = train(params, training.dataset(), N_ROUNDS)
     text = to_json(model.ensemble).replace(f'"version":{VERSION},', '"version":1,', 1)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+#: What repeats of trainings begin with, where none has failed.
+FIRST = next(iter(TRAININGS))
+
+
+@dataclass(frozen=True)
+class CardWay:
+    """How to train, where the usual way fails or nobody has tried it.
+
+    Attributes
+    ----------
+    params : dict
+        Parameters of the trainings.
+    environment : dict
+        Variables of the process.
+    api : str
+        The interface that knows the way; empty for all.
+    """
+
+    params: Mapping[str, Any] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict)
+    api: str = ""
+
+
+#: Safer ways by name. Each gives the same models as the usual one, whose name is empty.
+WAYS = {
+    "": CardWay(),
+    "work-groups of 64": CardWay({"work_group_size": 64}),
+    "kernels of the least capable GPU": CardWay(environment={"PYOPENCL_GBDT_PRETEND": "baseline"}),
+    "unoptimised kernels": CardWay(
+        environment={"PYOPENCL_BUILD_OPTIONS": "-cl-opt-disable"}, api="opencl"
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step that a worker takes.
+
+    Attributes
+    ----------
+    name : str
+        A key of ``TRAININGS`` or of ``TIMED``.
+    way : str
+        A key of ``WAYS``.
+    timed : bool
+        Whether it is a shape.
+    """
+
+    name: str
+    way: str = ""
+    timed: bool = False
+
+    def __str__(self) -> str:
+        if self.timed:
+            return f"rounds of {self.name}"
+        return f"training {self.name}" + (f", {self.way}" if self.way else "")
+
+
+def safer(failed: list[str], api: str) -> list[list[Step]]:
+    """Return, for each safer way, the steps that repeat failed trainings, or the first one."""
+    return [
+        [Step(name, way) for name in failed or [FIRST]]
+        for way, known in WAYS.items()
+        if way and known.api in ("", api)
+    ]

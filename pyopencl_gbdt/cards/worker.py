@@ -12,8 +12,7 @@ import sys
 from dataclasses import asdict
 from typing import Any
 
-from pyopencl_gbdt.cards.steps import FIRST, TIMED, WAYS, Step
-from pyopencl_gbdt.cards.trainings import digest
+from pyopencl_gbdt.cards.trainings import FIRST, TIMED, WAYS, Step, digest
 from pyopencl_gbdt.comparison.measure import describe
 from pyopencl_gbdt.comparison.plan import Options
 from pyopencl_gbdt.comparison.run import describe_device, run

@@ -21,7 +21,7 @@ from typing import Any
 from pyopencl_gbdt._version import __version__
 from pyopencl_gbdt.cli import bench, demo, devices, doctor, explain, predict, train, tune
 from pyopencl_gbdt.cli.configuration import is_configuration
-from pyopencl_gbdt.cli.option_names import options_of, with_keys, with_options
+from pyopencl_gbdt.cli.options import options_of, with_keys, with_options
 from pyopencl_gbdt.cli.output import complain, escaped, say
 from pyopencl_gbdt.errors import GBDTError, ParameterError
 from pyopencl_gbdt.messages import show

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from pyopencl_gbdt.cli import configuration_keys as keys
-from pyopencl_gbdt.cli.option_names import number_or_text, typed_value
+from pyopencl_gbdt.cli.options import number_or_text, typed_value
 from pyopencl_gbdt.cli.tables import file_names
 from pyopencl_gbdt.errors import GBDTError, ParameterError
 from pyopencl_gbdt.lazy_dataclasses import dataclass

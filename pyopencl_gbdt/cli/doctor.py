@@ -11,8 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pyopencl_gbdt.cli import card_report
-from pyopencl_gbdt.cli.option_names import options_of, with_options
-from pyopencl_gbdt.cli.options import add_command
+from pyopencl_gbdt.cli.options import add_command, options_of, with_options
 from pyopencl_gbdt.cli.output import StepLine, check_output, say, wrapped, write_text
 from pyopencl_gbdt.errors import ParameterError
 

@@ -7,8 +7,7 @@ from typing import Any
 
 from pyopencl_gbdt.cli import configured, fitting, tables
 from pyopencl_gbdt.cli.configuration import is_configuration
-from pyopencl_gbdt.cli.option_names import typed_value
-from pyopencl_gbdt.cli.options import add_command, add_options
+from pyopencl_gbdt.cli.options import add_command, add_options, typed_value
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.metrics import METRICS

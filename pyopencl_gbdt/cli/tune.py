@@ -12,7 +12,7 @@ from pyopencl_gbdt.cli.output import TextTable, complain, say, section, wrapped
 from pyopencl_gbdt.errors import ParameterError
 
 if TYPE_CHECKING:
-    from pyopencl_gbdt.comparison.tuning_ways import TuningData
+    from pyopencl_gbdt.comparison.tuning_fits import TuningData
     from pyopencl_gbdt.device import Capabilities
     from pyopencl_gbdt.device.variants.search import Tuned
     from pyopencl_gbdt.device.variants.tuning import Choice
@@ -50,8 +50,7 @@ most those of --limit; if the device is busy with something else, the times are 
 
 def run(args: argparse.Namespace) -> int:
     """Measure, show, store."""
-    from pyopencl_gbdt.comparison.tuning_fits import KernelTimes
-    from pyopencl_gbdt.comparison.tuning_ways import TuningData
+    from pyopencl_gbdt.comparison.tuning_fits import KernelTimes, TuningData
     from pyopencl_gbdt.device import find
     from pyopencl_gbdt.device.variants import tuning
     from pyopencl_gbdt.device.variants.search import tune

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
-from pyopencl_gbdt.device import Device, DeviceArray
+from pyopencl_gbdt.device import Device, DeviceArray, Launch
 from pyopencl_gbdt.device.arena import MemoryPlan
 from pyopencl_gbdt.device.switches import SENT_COLUMNS, asked
 from pyopencl_gbdt.device.team.member import Team
 from pyopencl_gbdt.fit import page_schedule
-from pyopencl_gbdt.fit.column_stream import BYTE_CODES, ColumnStream, puts_together
+from pyopencl_gbdt.fit.column_stream import BYTE_CODES, ColumnStream, places_of, puts_together
 from pyopencl_gbdt.fit.nodes import Nodes
 from pyopencl_gbdt.fit.page import in_slot
 from pyopencl_gbdt.fit.page_schedule import CODES
-from pyopencl_gbdt.fit.rows_in_turn import RowsInTurn, may_gather_rows, passes_of_codes
+from pyopencl_gbdt.fit.rows import FitRows
+from pyopencl_gbdt.fit.rows_in_turn import (
+    ColumnsTaken,
+    RowsInTurn,
+    may_gather_rows,
+    passes_of_codes,
+)
 from pyopencl_gbdt.fit.ways import gathered_columns, may_gather
 from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.pages.page import AnyPage, Page
@@ -147,3 +154,39 @@ class ColumnsInTurn(RowsInTurn):
             self.page_list.append(Page(JoinedCodes(own, places, None), first, n_rows))
         self.stream = self.stream or ColumnStream(device, stored)
         self.stream.use([{CODES: codes} for codes in slots])
+
+
+class TakeColumns(ColumnsTaken):
+    """Draws the columns of some trees, and lets pages bring these; waits for the device.
+
+    Parameters
+    ----------
+    rows : FitRows
+        Whose pages bring them.
+    draws : sequence of Launch
+        Draw the columns of some trees, ...
+    drawn : uint32 DeviceArray, shape (n_trees or more, n_drawn)
+        ... and list them here.
+    gathers : sequence of sequence of Launch
+        What gathers them on the device for histograms, page by page.
+    """
+
+    name = "columns that pages bring"
+
+    def __init__(
+        self, rows: FitRows, draws: Sequence[Launch], drawn: DeviceArray,
+        gathers: Sequence[Sequence[Launch]], n_trees: int,
+    ) -> None:  # fmt: skip
+        stream, codes = rows.stream, rows.codes
+        assert isinstance(stream, ColumnStream)
+        assert isinstance(codes, JoinedCodes)
+        self.stream, self.digits, self.n_trees = stream, codes.digits, n_trees
+        self.draws, self.drawn, self.gathers = draws, drawn, gathers
+
+    def __call__(self) -> None:
+        self.stream.begin_columns()
+        for launch in self.draws:
+            launch()
+        columns = np.unique(self.drawn.get()[: self.n_trees])
+        self.digits.set(places_of(columns, self.digits.shape[0]))
+        self.stream.take_columns(columns, self.gathers)

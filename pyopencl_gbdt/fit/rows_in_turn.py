@@ -331,9 +331,8 @@ class RowsInTurn(FitRows):
     def take_turns(self, stored: KeptPages) -> None:
         """Make room for the codes of some pages at a time; their arrays come with ``allocate``."""
         from pyopencl_gbdt.fit.page_stream import PageStream
-        from pyopencl_gbdt.fit.stream_in_place import StreamInPlace
+        from pyopencl_gbdt.fit.stream_in_place import MappedPages, StreamInPlace, can_map
         from pyopencl_gbdt.pages.codecs import page_sizes
-        from pyopencl_gbdt.pages.mapped_pages import MappedPages, can_map
 
         assert isinstance(stored, StoredPages)
         layout, device = self.features.layout, self.arena.device

@@ -139,7 +139,7 @@ class GatherColumns:
         pages = zip(self.rows.pages, self.gathered.pages, strict=True)
         draws, gathers = self.drawn.draws(batch), [[self._page(batch, *page)] for page in pages]
         if self.rows.stream is not None:
-            from pyopencl_gbdt.growth.sent_columns import TakeColumns
+            from pyopencl_gbdt.fit.columns_in_turn import TakeColumns
 
             drawn = self.drawn.arena["drawn_columns"]
             return [TakeColumns(self.rows, draws, drawn, gathers, batch.size)]

@@ -1,4 +1,13 @@
-"""What a node may split on, and what chance adds: masks of features, and random bits of each."""
+"""What a node may split on, and what chance adds: masks of features, and random bits of each.
+
+Symmetric trees are planned before they grow: the first node of every level is known::
+
+    batch 0   |level 0: tree 0, tree 1|level 1: tree 0, tree 1| ..      planned_nodes
+    batch 1   |level 0: tree 0|level 1: tree 0| ..
+    levels    |batch 0|batch 1|                                         planned_levels
+
+Draws of columns and of bits depend on nothing else, so one launch draws for all levels.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +17,11 @@ import numpy as np
 
 from pyopencl_gbdt.device import DeviceArray, Launch
 from pyopencl_gbdt.device.arena import Arena
+from pyopencl_gbdt.dtypes import LEVEL, NODE
 from pyopencl_gbdt.fit.nodes import Batch, Nodes
 from pyopencl_gbdt.fit.page import FitFeatures
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.ways import Ways
-from pyopencl_gbdt.growth.planned_levels import PlannedLevels
 from pyopencl_gbdt.numerics.portable_math import portable_log
 
 #: The stages of drawing columns; each draws from the columns of the stage before it.
@@ -25,6 +34,36 @@ _GROUPS = 256
 _DRAWING_GROUPS = 4096
 #: The sum of four random bytes has a standard deviation of 147.8, see ``cl_kernels/noise.h``.
 UNIT_NOISE = 1 / 147.8
+
+
+class PlannedLevels:
+    """The first nodes of all levels of a round's trees, as nodes of one level for each batch."""
+
+    def __init__(self, arena: Arena, nodes: Nodes) -> None:
+        self.arena, self.nodes = arena, nodes
+        n_levels = nodes.n_levels
+        sizes = [self.places(batch) for batch in nodes.batches]
+        levels = np.zeros(len(sizes), LEVEL)
+        levels["first"], levels["count"] = np.cumsum([0, *sizes[:-1]]), sizes
+        planned = np.zeros(sum(sizes), NODE)
+        trees = [np.tile(np.arange(batch.size), n_levels) for batch in nodes.batches]
+        depths = [np.repeat(np.arange(n_levels), batch.size) for batch in nodes.batches]
+        planned["tree"], planned["depth"] = np.concatenate(trees), np.concatenate(depths)
+        planned["path"] = 1 << planned["depth"]
+        arena.array("planned_nodes", planned.size, NODE, planned)
+        arena.array("planned_levels", levels.size, LEVEL, levels)
+
+    def places(self, batch: Batch) -> int:
+        """Return how many levels the trees of a batch have together."""
+        return batch.size * self.nodes.n_levels
+
+    def number(self, batch: Batch) -> int:
+        """Return the index of a batch's level."""
+        return self.nodes.batches.index(batch)
+
+    def arguments(self) -> dict[str, DeviceArray]:
+        """Return the planned nodes and levels, by the names of those that grow."""
+        return {"levels": self.arena["planned_levels"], "nodes": self.arena["planned_nodes"]}
 
 
 def column_weights(arena: Arena, features: FitFeatures) -> None:

@@ -241,7 +241,7 @@ class GrownTrees:
         for one in read:
             found = None
             if one.sets is None:
-                from pyopencl_gbdt.growth.decoded_vectors import decode_vectors
+                from pyopencl_gbdt.growth.decoded_trees import decode_vectors
 
                 known = one.levels, self._parts.features.layout, one.leaf_rates
                 found = decode_vectors(one.words, *known, self._parts.nodes.n_outputs)

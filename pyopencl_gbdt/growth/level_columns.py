@@ -18,8 +18,7 @@ from pyopencl_gbdt.device import Launch
 from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.ways import gathered_columns
-from pyopencl_gbdt.growth.feature_mask import FeatureMask
-from pyopencl_gbdt.growth.planned_levels import PlannedLevels
+from pyopencl_gbdt.growth.feature_mask import FeatureMask, PlannedLevels
 
 
 def most_at_steps(parts: FitParts) -> tuple[int, ...]:

@@ -16,8 +16,7 @@ import numpy as np
 from pyopencl_gbdt.device import Launch
 from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.fit.parts import FitParts
-from pyopencl_gbdt.growth.feature_mask import FeatureMask
-from pyopencl_gbdt.growth.planned_levels import PlannedLevels
+from pyopencl_gbdt.growth.feature_mask import FeatureMask, PlannedLevels
 
 #: Levels draw at most this share of all features, or histograms are of all: only those of the last
 #: levels would leave features out. PoCL, 2 busy cores, depth 6, processor ms a round with all

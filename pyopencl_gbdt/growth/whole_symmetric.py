@@ -27,8 +27,7 @@ class WholeSymmetric(WholeTrees):
     joins_columns: ClassVar[bool] = False
 
     def __init__(self, parts: FitParts) -> None:
-        from pyopencl_gbdt.growth.feature_mask import BorderDraws, mask_of
-        from pyopencl_gbdt.growth.planned_levels import PlannedLevels
+        from pyopencl_gbdt.growth.feature_mask import BorderDraws, PlannedLevels, mask_of
 
         super().__init__(parts)
         self.columns, n_levels = mask_of(parts), self.nodes.n_levels

@@ -23,7 +23,7 @@ from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.training.placement import Placement
 
 if TYPE_CHECKING:
-    from pyopencl_gbdt.callbacks.training_state import TrainingState
+    from pyopencl_gbdt.callbacks.base import TrainingState
     from pyopencl_gbdt.categories.statistic_columns import RoundStatistics
     from pyopencl_gbdt.profiling.traffic import Tally
 

@@ -42,7 +42,7 @@ from pyopencl_gbdt.training.finished_rounds import FinishedRounds
 from pyopencl_gbdt.training.placement import Placement
 
 if TYPE_CHECKING:
-    from pyopencl_gbdt.callbacks.training_state import TrainingState
+    from pyopencl_gbdt.callbacks.base import TrainingState
     from pyopencl_gbdt.categories.statistic_columns import StatisticColumns
     from pyopencl_gbdt.profiling.traffic import Tally
 

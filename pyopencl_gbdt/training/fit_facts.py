@@ -31,7 +31,7 @@ from pyopencl_gbdt.parameters.row import refuse
 from pyopencl_gbdt.prediction.model import History
 
 if TYPE_CHECKING:
-    from pyopencl_gbdt.callbacks.training_state import TrainingState
+    from pyopencl_gbdt.callbacks.base import TrainingState
     from pyopencl_gbdt.categories.statistic_columns import StatisticColumns
     from pyopencl_gbdt.metrics import Metric
 

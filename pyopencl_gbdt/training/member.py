@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from pyopencl_gbdt.callbacks.training_state import TrainingState
+from pyopencl_gbdt.callbacks.base import TrainingState
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.device.team.messages import DeviceIdle, HookCalled, Request, TreesDigest
 from pyopencl_gbdt.errors import DeviceError

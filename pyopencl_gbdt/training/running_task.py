@@ -33,7 +33,7 @@ from pyopencl_gbdt.training.fit_facts import StartingPoint, Task
 from pyopencl_gbdt.training.weighted_sums import check_sums
 
 if TYPE_CHECKING:
-    from pyopencl_gbdt.callbacks.training_state import TrainingState
+    from pyopencl_gbdt.callbacks.base import TrainingState
     from pyopencl_gbdt.evaluation.evaluation import Evaluation
     from pyopencl_gbdt.profiling.profile import Recorder
 

@@ -3,7 +3,7 @@
 import pytest
 
 from bench import cards
-from pyopencl_gbdt.cards.steps import TIMED
+from pyopencl_gbdt.cards.trainings import TIMED
 from pyopencl_gbdt.cards.worker import EXPECTED
 from pyopencl_gbdt.comparison.schema import document, load, merge
 from pyopencl_gbdt.errors import DataError

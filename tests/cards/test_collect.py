@@ -4,8 +4,7 @@ import pytest
 
 from pyopencl_gbdt.cards import collect
 from pyopencl_gbdt.cards.collect import Card, Collector
-from pyopencl_gbdt.cards.steps import FIRST, TIMED, WAYS, Step, safer
-from pyopencl_gbdt.cards.trainings import TRAININGS
+from pyopencl_gbdt.cards.trainings import FIRST, TIMED, TRAININGS, WAYS, Step, safer
 from pyopencl_gbdt.doctor.watch import SelfTest
 from tests.cards.workers import worker
 from tests.doctor.machines import listed

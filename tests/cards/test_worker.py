@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from pyopencl_gbdt.cards import worker
-from pyopencl_gbdt.cards.steps import FIRST, TIMED, WAYS, Step
+from pyopencl_gbdt.cards.trainings import FIRST, TIMED, WAYS, Step
 from pyopencl_gbdt.cards.worker import EXPECTED
 from pyopencl_gbdt.comparison import schema
 from pyopencl_gbdt.comparison.schema import document

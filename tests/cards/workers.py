@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 
-from pyopencl_gbdt.cards.steps import FIRST
+from pyopencl_gbdt.cards.trainings import FIRST
 from tests.comparison.samples import SHAPE, make_device, make_result
 
 #: Answers each step well, but for those that ``ACT`` makes it end, hang or fail in.

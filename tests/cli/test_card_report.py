@@ -8,8 +8,7 @@ import pytest
 from pyopencl_gbdt import _version
 from pyopencl_gbdt.cards import collect
 from pyopencl_gbdt.cards.report import summaries
-from pyopencl_gbdt.cards.steps import FIRST, TIMED
-from pyopencl_gbdt.cards.trainings import TRAININGS
+from pyopencl_gbdt.cards.trainings import FIRST, TIMED, TRAININGS
 from pyopencl_gbdt.cli import main
 from pyopencl_gbdt.cli.card_report import FILE
 from pyopencl_gbdt.cli.output import WIDTH

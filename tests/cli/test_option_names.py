@@ -7,7 +7,7 @@ import pytest
 
 import pyopencl_gbdt
 from pyopencl_gbdt.cli import _command, build_parser, main
-from pyopencl_gbdt.cli.option_names import HINTS, options_of, with_keys, with_options
+from pyopencl_gbdt.cli.options import HINTS, options_of, with_keys, with_options
 from tests.conftest import TEST_DEVICE
 
 

@@ -9,7 +9,7 @@ from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.cli import main
 from pyopencl_gbdt.cli.output import WIDTH
 from pyopencl_gbdt.comparison import tuning_fits
-from pyopencl_gbdt.comparison.tuning_ways import BY_STEPS, PLAIN, TuningData, grows_whole, way_of
+from pyopencl_gbdt.comparison.tuning_fits import BY_STEPS, PLAIN, TuningData, grows_whole, way_of
 from pyopencl_gbdt.device import bandwidth, find, runnable, variants
 from pyopencl_gbdt.device.drivers import fallback
 from pyopencl_gbdt.device.variants import KERNELS, choosing, search, tuning

@@ -8,7 +8,7 @@ import numpy as np
 import pyopencl as cl
 import pytest
 
-from pyopencl_gbdt.comparison.tuning_ways import TuningData
+from pyopencl_gbdt.comparison.tuning_fits import TuningData
 from pyopencl_gbdt.device import limited_device
 from pyopencl_gbdt.device.capabilities import CARD, HOST_CORES
 from pyopencl_gbdt.device.opencl import facts as opencl_facts

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt.errors import DataError, FileWriteError, MissingFolderError
+from pyopencl_gbdt.fit.stream_in_place import MappedPages, can_map
 from pyopencl_gbdt.pages import disk_pages
 from pyopencl_gbdt.pages.codecs import (
     Bits,
@@ -21,7 +22,6 @@ from pyopencl_gbdt.pages.codecs import (
     unpack,
 )
 from pyopencl_gbdt.pages.disk_pages import BEGIN, CHECK_EVERY, DiskPages
-from pyopencl_gbdt.pages.mapped_pages import MappedPages, can_map
 from pyopencl_gbdt.pages.page import Layout
 from tests.compare import assert_same_bits
 from tests.device.fakes import make_caps

@@ -10,9 +10,8 @@ from pyopencl_gbdt import Dataset
 from pyopencl_gbdt.device import DeviceArray, discovery
 from pyopencl_gbdt.growth.round_kernels import RoundKernels
 from pyopencl_gbdt.training import joined_fits
-from pyopencl_gbdt.training.alike_fits import steps_between
 from pyopencl_gbdt.training.concurrent_fits import ConcurrentFits
-from pyopencl_gbdt.training.joined_fits import Joining, enqueued_together
+from pyopencl_gbdt.training.joined_fits import Joining, enqueued_together, steps_between
 from pyopencl_gbdt.training.preparing import prepare
 from pyopencl_gbdt.training.train import opened_fit
 from tests.conftest import TEST_DEVICE

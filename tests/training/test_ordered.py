@@ -7,7 +7,7 @@ import pytest
 
 from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.callbacks import LearningRateScheduler, TrainingCheckPoint
-from pyopencl_gbdt.callbacks.training_state import as_text, from_text
+from pyopencl_gbdt.callbacks.base import as_text, from_text
 from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.errors import MemoryPlanError, ModelFormatError, ParameterError
 from pyopencl_gbdt.fit import parts as fit_parts
