@@ -58,8 +58,6 @@ class CheckPoint:
         As in ``Model``.
     callbacks : list of [str, object]
         Kind and state of every callback that has a state.
-    attributes : dict of str to str
-        The model's attributes so far.
     fingerprint : dict of str to str
         Everything that the model depends on, as text by name.
     state : dict of str to float32 array
@@ -107,11 +105,6 @@ def sealed(data: bytes) -> bytes:
 
 def read_checkpoint(path: Path, n_rounds: int, state_sizes: Mapping[str, int]) -> CheckPoint:
     """Read a checkpoint whose file name claims ``n_rounds`` rounds.
-
-    Parameters
-    ----------
-    state_sizes : mapping of str to int
-        As in ``Plan``.
 
     Raises
     ------

@@ -56,8 +56,6 @@ class ColumnCombinations:
     ----------
     data : Dataset
         The user's rows; their levels.
-    statistics : Statistics
-        Those of columns.
     in_time : bool
         Whether the rows' own order is the only one.
     levels : mapping of int to DeviceArray
@@ -143,8 +141,6 @@ class ColumnCombinations:
 
         Parameters
         ----------
-        trees : sequence of Tree
-            As in the model.
         values : float32 array, shape (n_rows, n_features)
             Gets the slots' values in the order of the round ``number + ahead``.
 

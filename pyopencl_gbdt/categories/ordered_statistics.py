@@ -100,7 +100,6 @@ class OrderedStatistics:
         The rows in the order taken last.
     is_sequential : bool
         Whether the kernels' work-groups have one work-item.
-    level_means : LevelMeans
     """
 
     def __init__(

@@ -103,8 +103,6 @@ def _fit(
 
     Parameters
     ----------
-    args : argparse.Namespace
-        The options of ``train``.
     given : dict of str to object
         The training parameters, without ``device``.
     job : Job

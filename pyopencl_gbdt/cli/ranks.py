@@ -30,7 +30,6 @@ class RankJob:
     ----------
     communicator : mpi4py.MPI.Intracomm or None
         None outside a job.
-    rank, size : int
     """
 
     def __init__(self, communicator: Any = None) -> None:
@@ -88,13 +87,6 @@ def read_training(
     a file or more for each rank, each rank reads its share of the files, unless a file has weights,
     query sizes or base margins of all rows. Otherwise all ranks read the same files, and each keeps
     an equal part of the rows; queries stay whole.
-
-    Parameters
-    ----------
-    args : argparse.Namespace
-        The options of ``train``.
-    **options
-        As in ``tables.read_training``.
     """
     if mine.size == 1:
         data, sets = tables.read_training(args, objective, **options)

@@ -276,8 +276,6 @@ def read_training(
 
     Parameters
     ----------
-    args : argparse.Namespace
-        The options of ``train``.
     names : sequence of str or None
         Names of the evaluation sets; None takes those of their files.
     beside : bool

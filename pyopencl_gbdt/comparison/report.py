@@ -130,7 +130,6 @@ class View:
 
     Attributes
     ----------
-    machines : list of dict
     shapes : list of Compared
     devices : list of (int, dict)
         Every device with its machine's number, in order of colour.

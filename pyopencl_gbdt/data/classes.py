@@ -29,10 +29,6 @@ def check_indicators(y: Any, n_rows: int, name: str = "y") -> NDArray[np.float32
     ----------
     y : (n_rows, n_labels) array-like or DataFrame
         1 or True where the row has the label, else 0 or False.
-    n_rows : int
-        The number of rows of the matrix.
-    name : str
-        The name of the target in error messages.
 
     Returns
     -------

@@ -171,8 +171,6 @@ def check_features(
     Parameters
     ----------
     X : (n_rows, n_features) array-like, DataFrame, sparse matrix, or a result of this function
-    name : str
-        The name of X in error messages.
     n_features : int or None
         The required number of columns; None accepts any.
     missing : float or None

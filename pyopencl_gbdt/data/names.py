@@ -26,10 +26,6 @@ def check_feature_names(names: Any, n_features: int, name: str = "feature_names"
     ----------
     names : sequence of str or int
         A list, tuple, array, Index or Series; integers become their digits.
-    n_features : int
-        The number of columns.
-    name : str
-        The name of the argument in error messages.
 
     Raises
     ------

@@ -106,10 +106,6 @@ def check_target(y: Any, n_rows: int, *, objective: str = "reg:squarederror") ->
     ----------
     y : (n_rows,) or (n_rows, n_targets) array-like, Series or DataFrame
         Finite numbers; an objective may restrict them, see ``labels.LABELS``.
-    n_rows : int
-        The number of rows of the matrix.
-    objective : str
-        The objective's name.
 
     Returns
     -------
@@ -139,8 +135,6 @@ def check_weight(w: Any, n_rows: int) -> F32 | None:
     ----------
     w : None, or (n_rows,) or (n_rows, 1) array-like
         Finite numbers, none negative, not all zero (in float32).
-    n_rows : int
-        The number of rows of the matrix.
 
     Returns
     -------
@@ -302,8 +296,6 @@ def check_bounds(lower: Any, upper: Any, n_rows: int) -> tuple[F32 | None, F32 |
     ----------
     lower, upper : None, or (n_rows,) or (n_rows, 1) array-like
         Give both or neither. ``0 <= lower <= upper`` and ``0 < upper``; upper may be infinite.
-    n_rows : int
-        The number of rows of the matrix.
 
     Returns
     -------

@@ -270,8 +270,6 @@ class BuildNotice:
 
     Parameters
     ----------
-    label : str
-        The device's name.
     share : float, default 1
         ``Device.build_share``.
     say : callable, optional

@@ -25,8 +25,6 @@ def name_in_turn(name: str, place: int) -> str:
 
     Parameters
     ----------
-    name : str
-        As for ``find``.
     place : int
         From 0; with a name that stands for any GPU, each place gets another one.
 

@@ -167,17 +167,6 @@ def arrange(
 ) -> tuple[Any, ...]:
     """Return a kernel's arguments in order, checked against its signature.
 
-    Parameters
-    ----------
-    source : str
-        The rendered source.
-    kernel : str
-        Name of the kernel.
-    given : sequence
-        Arguments by position.
-    named : mapping
-        Arguments by name.
-
     Raises
     ------
     TypeError

@@ -57,8 +57,6 @@ def rows_in_batches(
         As for ``Dataset.from_batches``; None is its default.
     levels : mapping of int to Levels, or None
         The levels of training, by which an evaluation set is coded.
-    name : str
-        The name of X in error messages.
 
     Raises
     ------

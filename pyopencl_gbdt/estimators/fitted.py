@@ -49,16 +49,10 @@ def check_kind(
 
     Parameters
     ----------
-    ensemble : Ensemble
-        The model read from the file.
     kind : {"classifier", "regressor", "ranker"}
         The kind of the estimator that loads the model.
-    estimator : str
-        The class name of that estimator.
     objective : object
         That estimator's parameter: a regressor may be given a loss of classes.
-    source : str
-        The file's name.
 
     Raises
     ------

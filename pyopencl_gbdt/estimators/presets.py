@@ -81,8 +81,6 @@ def resolve_auto(
     Parameters
     ----------
     task : {"regression", "binary", "multiclass", "ranking"}
-    n_rows : int
-        Number of training rows.
     stops : bool
         Whether early stopping ends the training; the rounds are then a bound.
 
@@ -321,8 +319,6 @@ def complete(
     given : mapping of str to object
         The explicit parameters, by this library's names.
     task : {"regression", "binary", "multiclass", "ranking"}
-    n_rows : int
-        Number of training rows.
     stops : bool, default False
         Whether early stopping ends the training.
 

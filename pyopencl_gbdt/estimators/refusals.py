@@ -25,7 +25,6 @@ class EstimatorFacts:
         By this library's name; None for the estimator's own, and for a user's loss.
     linear_tree : bool
         Whether leaves of a forest are to be linear functions; False elsewhere.
-    class_weight : object
     rate : str
         The learning rate of a forest, where it is a word; empty elsewhere.
     one_round : str

@@ -151,8 +151,6 @@ def watched_metrics(eval_metric: Any, params: Mapping[str, Any], *, keeps_own: b
     Parameters
     ----------
     eval_metric : str, callable, list of them, or None
-    params : mapping of str to object
-        The parameters of the training.
     keeps_own : bool
         Whether functions of the user's are evaluated too.
     """

@@ -40,17 +40,10 @@ class TrainingRequest:
         As ``presets.complete`` takes them.
     given : mapping of str to object
         The explicit parameters.
-    data : Dataset
-        All rows.
-    evals : sequence of (Dataset, str)
-        The evaluation sets of the user's.
     eval_metric : str, callable, list of them, or None
         As the user gave it.
-    early_stopping_rounds : int or None
     scorer : callable or None
         Makes the scorer of rounds, which stops instead of a metric.
-    before : Ensemble or None
-        The model to continue.
     """
 
     preset: str

@@ -304,8 +304,6 @@ def plan_evaluation(
 
     Parameters
     ----------
-    data : Dataset
-        The training rows.
     gathered : Dataset or None
         The training rows of all members of a team.
     weighted : bool

@@ -148,8 +148,6 @@ class EvaluationSet:
 
         Parameters
         ----------
-        rows : FitRows
-            The training rows.
         values : float32 array, DeviceArray, SparseMatrix or BatchedRows, shape (n_rows, n_features)
         start : float, float32 array, shape (n_rows,) or (n_outputs, n_rows)
         """

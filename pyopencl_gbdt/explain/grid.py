@@ -69,8 +69,6 @@ def given_grids(grid: Any, columns: Sequence[int], names: Sequence[str]) -> dict
         By feature, or one for each of ``columns``; one feature may have its values alone.
     columns : sequence of int
         The features of the partial dependence.
-    names : sequence of str
-        The names of all columns.
 
     Raises
     ------

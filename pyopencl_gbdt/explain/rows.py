@@ -136,8 +136,6 @@ def rows_of(
         entry.
     missing : float or None
         A number in X that also means "missing".
-    name : str
-        The name of X in messages.
 
     Raises
     ------
@@ -175,12 +173,8 @@ def column_of(name: str, given: Any, names: Sequence[str]) -> int:
 
     Parameters
     ----------
-    name : str
-        The argument, for messages.
     given : str or int
         The column's name, or its number, counted from 0.
-    names : sequence of str
-        The names of all columns.
 
     Raises
     ------

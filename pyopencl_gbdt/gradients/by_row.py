@@ -103,7 +103,6 @@ class AftGradients(GradientsByRow):
 
     Parameters
     ----------
-    rows, ways
     lower, upper : float32 array, shape (n_rows,)
         Logarithms of the lower and upper bounds.
     """

@@ -22,7 +22,6 @@ class CoxGradients:
 
     Parameters
     ----------
-    arena, rows, ways
     label : float32 array, shape (n_rows,)
         Times; negative for censored rows.
     """

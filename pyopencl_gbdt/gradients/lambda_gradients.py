@@ -31,7 +31,6 @@ class LambdaGradients:
 
     Parameters
     ----------
-    arena, rows, nodes, ways
     data : Dataset
         Labels, weights and queries.
     """

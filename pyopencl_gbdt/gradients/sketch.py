@@ -166,11 +166,6 @@ class SplitGradients:
 
     The loss's ``GradientSource`` sets the arrays ``sketches`` and ``sketch_hessians``, float32
     (n_split, n_rows), before every round.
-
-    Parameters
-    ----------
-    parts, searched, objective
-        As for ``Sketch``.
     """
 
     def __init__(self, parts: FitParts, searched: FitParts, objective: Objective) -> None:

@@ -210,8 +210,6 @@ def decode_vectors(
     ----------
     words : uint32 array, shape (n_batches, fields, max_nodes)
         See ``kept_nodes``; the trees of a round are one batch.
-    levels, layout, leaf_rates
-        As for ``decode_trees``.
     n_outputs : int
         Outputs whose trees split alike; those of the first output come first.
     """

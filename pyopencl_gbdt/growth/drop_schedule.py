@@ -155,8 +155,6 @@ class DropsAhead:
 
     Parameters
     ----------
-    round_trees : int
-        As in `DropSchedule`.
     weights : float32 array
         Those of the trees of earlier rounds.
     end : int

@@ -225,7 +225,6 @@ class JointBlocks:
 
     Attributes
     ----------
-    codes : PackedCodes
     layout : Layout
         Of the places, as if each were a column.
     sums : JointSums

@@ -62,10 +62,6 @@ class ClassAreas:
 
     As in XGBoost 3.2, ``src/metric/auc.cc``, the mean of ``auc`` weights classes by rows; that
     of ``aucpr`` weights all classes equally.
-
-    Attributes
-    ----------
-    each : list of Areas
     """
 
     def __init__(self, label: F32, weight: F32 | None, n_classes: int) -> None:

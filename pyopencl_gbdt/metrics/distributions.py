@@ -42,8 +42,6 @@ def nll(
     parameters : float32 array, shape (2, n_rows)
         In the order of the distribution's ``parameter_names``.
     weight : float32 array, shape (n_rows,), or None
-    distribution : str
-        The objective's name.
 
     Returns
     -------

@@ -20,13 +20,6 @@ _SCORE = re.compile(
 def check_best_round(attributes: Mapping[str, str], place: str) -> tuple[int, float]:
     """Return the best round, counted from 0, and its score; 0 and NaN if they are absent.
 
-    Parameters
-    ----------
-    attributes : mapping of str to str
-        The model's attributes.
-    place : str
-        The place of the attributes, for the error message.
-
     Raises
     ------
     ModelFormatError

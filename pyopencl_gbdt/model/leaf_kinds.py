@@ -36,15 +36,7 @@ class LeafKind(ABC):
 
     @abstractmethod
     def as_numbers(self, trees: list[Tree], n_outputs: int, n_parallel: int) -> list[Tree] | None:
-        """Return trees whose leaves are numbers, and which predict the same; None if none do.
-
-        Parameters
-        ----------
-        trees : list of Tree
-            As in ``Ensemble.trees``.
-        n_outputs, n_parallel : int
-            Those of the ensemble.
-        """
+        """Return trees whose leaves are numbers, and which predict the same; None if none do."""
 
 
 class Numbers(LeafKind):

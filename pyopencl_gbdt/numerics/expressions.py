@@ -182,13 +182,7 @@ def statements(
 
 
 class Trace:
-    """Follows an expression: numbers to compute it with, then the C statements that do the same.
-
-    Parameters
-    ----------
-    prefix : str
-        As for ``statements``.
-    """
+    """Follows an expression: numbers to compute it with, then the C statements that do the same."""
 
     def __init__(self, prefix: str = "v") -> None:
         self._way = _InC(prefix)

@@ -65,8 +65,6 @@ class Joiner:
 
     Parameters
     ----------
-    layout : Layout
-        Of the columns.
     build : callable
         Returns the program of the template ``joint_blocks``.
     """
@@ -121,8 +119,6 @@ def expected_layout(data: Dataset, device: Device, max_bin: int, rule: CutRule) 
     ----------
     data : Dataset
         Its values are dense.
-    rule : CutRule
-        Where bins end.
     """
     n_rows, values = data.n_rows, data.features
     bins = np.full(data.n_features, min(max_bin, n_rows), np.int64)

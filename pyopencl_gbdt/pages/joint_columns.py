@@ -125,8 +125,6 @@ class JointColumns:
 
         Parameters
         ----------
-        layout : Layout
-            Of the columns.
         places : int64 array, shape (n_places,)
             Numbers by which kernels know the places.
 

@@ -129,8 +129,6 @@ def parted_cuts(
         Most bins for values of a feature, 2..65535; missing values have a code of their own.
     cut : uint32 array or None
         Features to cut into bins, ascending; None is all. The others have no bins.
-    rule : CutRule
-        Where bins end.
 
     Returns
     -------

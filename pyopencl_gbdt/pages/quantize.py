@@ -102,8 +102,6 @@ class Quantizer:
         for ``levels.layout_of`` to fill in.
     exact : bool
         False: values are read once for cut points, which then depend on the pieces.
-    rule : CutRule
-        Where bins end.
 
     Attributes
     ----------

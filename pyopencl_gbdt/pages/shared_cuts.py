@@ -35,8 +35,6 @@ def shared_layout(
     ----------
     team : Team
         Its members are threads of one process.
-    data : Dataset
-        All rows.
     shares : sequence of float
         Part of the columns for every member; their sum is 1.
     exact : bool

@@ -73,8 +73,6 @@ def page_shape(layout: Layout, n_rows: int, *, coalesced: bool) -> tuple[tuple[i
 
     Parameters
     ----------
-    n_rows : int
-        Of the page.
     coalesced : bool
         ``Capabilities.coalesces_reads`` of the device.
     """

@@ -76,8 +76,6 @@ class LeafTerms(Protocol):
         ----------
         leaves : int64 array, shape (n_trees * n_rows,)
             The node of each row in each tree, as an index of the nodes of all trees; tree by tree.
-        block : RowBlock
-            The rows.
 
         Returns
         -------

@@ -119,8 +119,6 @@ def staged_margins(
 
     Parameters
     ----------
-    ensemble, values, device
-        As for ``predict_margins``.
     start : float32 array, shape (n_outputs, n_rows)
     rounds : (int, int)
         First round, and last round plus 1.
@@ -139,8 +137,6 @@ def leaf_ids(ensemble: Ensemble, values: Values, device: str | Device, trees: Se
 
     Parameters
     ----------
-    ensemble, values, device
-        As for ``predict_margins``.
     trees : sequence of int
         By their place in ``PackedTrees``.
 

@@ -161,8 +161,6 @@ def plan_walk(device: Device, trees: PackedTrees, n_rows: int, piece_bytes: int)
     ----------
     n_rows : int
         Number of rows of all pieces.
-    piece_bytes : int
-        Most bytes per piece of rows.
     """
     if trees.vectors is not None or trees.linear is not None:
         return RowWalk(device, trees, piece_bytes)

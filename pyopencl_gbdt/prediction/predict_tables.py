@@ -136,13 +136,7 @@ def build(device: Device, tables: PackedTables) -> tuple[Program, int]:
 def plan_tables(
     device: Device, tables: PackedTables | None, n_rows: int, n_features: int, piece_bytes: int
 ) -> TableWalk | None:
-    """Return what adds tables to margins; None where walking the trees is faster, or has to do.
-
-    Parameters
-    ----------
-    piece_bytes : int
-        Most bytes per piece of rows.
-    """
+    """Return what adds tables to margins; None where walking the trees is faster, or has to do."""
     if tables is None or n_rows < _FEW_ROWS:
         return None
     arrays = (tables.borders.borders, tables.split_columns, tables.leaves)

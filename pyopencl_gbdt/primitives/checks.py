@@ -59,12 +59,6 @@ def check_array(
 
     Parameters
     ----------
-    name : str
-        The parameter's name, for errors.
-    array : object
-        The argument.
-    device : Device
-        The device on which it must lie.
     allowed : iterable of dtypes
     size : int, optional
         The number of elements that it must have.

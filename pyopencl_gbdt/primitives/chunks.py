@@ -62,12 +62,8 @@ class Chunks:
 
         Parameters
         ----------
-        name : str
-            The kernel's name.
         before : str
             The kernel's name for the counters.
-        **more
-            The kernel's other arguments.
         """
         n, chunk = self._sizes
         return self.program.bind(

@@ -83,8 +83,6 @@ def build_local(
         Codes that one work-group's accumulators hold.
     most : int
         Most codes of a range.
-    ranged : bool
-        As for ``code_ranges``.
     split_blocks : bool
         Whether a block has several ranges.
     **options

@@ -17,7 +17,6 @@ class MultiReduce(Buckets):
 
     Parameters
     ----------
-    device : Device
     n : int
         Values, 0..2**32 - 1.
     n_buckets : int

@@ -86,8 +86,6 @@ def multi_scan(
         is 0.
     out : DeviceArray like ``values``, written, optional
         Default: a new array. May be ``values``.
-    inclusive, variant
-        As for ``MultiScan``.
 
     Returns
     -------

@@ -213,8 +213,6 @@ def radix_sort(
     keys : DeviceArray of uint32, int32, float32, uint64, int64 or float64, written
         For floats, -0.0 equals +0.0 and every NaN comes last.
     values : DeviceArray of one of the same dtypes, as many as keys, written, optional
-    descending, begin_bit, end_bit, variant
-        As for ``RadixSort``.
 
     Raises
     ------
@@ -259,8 +257,6 @@ def radix_argsort(
     Parameters
     ----------
     keys : DeviceArray of at most 2**32 keys, dtype as for ``radix_sort``
-    descending, begin_bit, end_bit, variant
-        As for ``RadixSort``.
 
     Returns
     -------

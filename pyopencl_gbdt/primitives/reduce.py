@@ -29,8 +29,6 @@ class Reduce:
 
     Parameters
     ----------
-    n : int
-        Elements.
     dtype : dtype
         int32, uint32, int64 or float32.
     op : {"sum", "max", "min"}, default "sum"

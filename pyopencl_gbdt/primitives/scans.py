@@ -51,8 +51,6 @@ class Chain:
         Built from ``variant``.
     variant : Variant
         If it does not look back, nothing is allocated.
-    n : int
-        Elements.
     """
 
     def __init__(

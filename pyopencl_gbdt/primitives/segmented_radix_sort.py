@@ -297,8 +297,6 @@ def segmented_radix_sort(
         Segment s is ``offsets[s]..offsets[s + 1] - 1``. Host values are checked; those of a device
         array must ascend within ``0..keys.size``. Keys outside all segments stay unchanged.
     values : DeviceArray of any of these dtypes, as many as keys, written, optional
-    descending, variant
-        As for ``SegmentedRadixSort``.
 
     Raises
     ------

@@ -72,8 +72,6 @@ class SegmentedScan(TiledScan):
 
         Parameters
         ----------
-        values, out
-            As for ``bind``.
         offsets : DeviceArray of uint32 or int64, n_segments + 1 elements
             Segment s is ``offsets[s]..offsets[s + 1] - 1``; it may be empty. Elements before the
             first offset are a segment of their own, and so are those from the last offset on.
@@ -122,8 +120,6 @@ def segmented_scan(
         Instead of ``head_flags``: segment s is ``offsets[s]..offsets[s + 1] - 1``. Host values are
         checked, and must cover all elements. Elements before the first and from the last offset of
         a device array on are segments of their own.
-    inclusive, op, variant
-        As for ``SegmentedScan``.
 
     Returns
     -------

@@ -157,8 +157,6 @@ def check_summary(
 
     Parameters
     ----------
-    name : str
-        The parameter's name, for errors.
     summary : object
     n_columns : int
         Columns that it must have.

@@ -42,8 +42,6 @@ class _Part:
     ----------
     task : Task
         With the part's rows.
-    whole : Dataset
-        All rows.
     rows : Dataset
         All rows, as this member reads them.
     bounds : sequence of (int, int)

@@ -89,8 +89,6 @@ def check_fit(
 
     Parameters
     ----------
-    names : sequence of str
-        The metrics that are asked for.
     sets : sequence of Dataset
         The training data and the evaluation sets.
 

@@ -45,11 +45,6 @@ def check_version(team: Team) -> None:
 def check_parameters(team: Team, params: Parameters, others: Mapping[str, Any]) -> None:
     """Raise an error in all members unless they have the same parameters.
 
-    Parameters
-    ----------
-    others : mapping of str to object
-        Further arguments, by name.
-
     Raises
     ------
     ParameterError

@@ -34,7 +34,6 @@ class Plan:
     Attributes
     ----------
     fobj : callable or None
-    n_rounds : int
     before, after : list of callable
         Callbacks, in order.
     """

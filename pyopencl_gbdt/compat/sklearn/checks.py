@@ -125,13 +125,6 @@ CLASSIFIER = {
 def check_parameters(given: dict[str, Any], allowed: dict[str, Allowed], name: str) -> None:
     """Raise an error for the first parameter that is not allowed.
 
-    Parameters
-    ----------
-    given : dict
-        Parameters by name.
-    name : str
-        Name of the estimator, for the message.
-
     Raises
     ------
     ParameterError

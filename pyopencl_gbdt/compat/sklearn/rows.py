@@ -118,8 +118,6 @@ def warn_of_names(has_names: bool, had_names: bool, estimator: str) -> None:
     ----------
     has_names, had_names : bool
         Whether all columns of the rows, and of the training, have texts as names.
-    estimator : str
-        For the message.
     """
     if has_names and not had_names:
         warnings.warn(
@@ -217,8 +215,6 @@ def monotone_constraints(
     ----------
     given : array-like of int, dict of str to int, or None
         The parameter ``monotonic_cst``.
-    estimator : str
-        For messages.
 
     Raises
     ------

@@ -33,13 +33,7 @@ def should_stop(scores: list[float], patience: int, tol: float) -> bool:
 
 @dataclass(frozen=True)
 class LossScore:
-    """The loss as scikit-learn defines it, negative, by a metric of this library.
-
-    Attributes
-    ----------
-    metric : str
-        Name of the metric.
-    """
+    """The loss as scikit-learn defines it, negative, by a metric of this library."""
 
     metric: str
 
@@ -82,8 +76,6 @@ class Scores(TrainingCallback):
 
     Parameters
     ----------
-    sets : dict of str to Dataset
-        The evaluation sets.
     former : dict of str to list of float
         Scores of the former fit; empty without ``warm_start``.
     patience : int

@@ -128,8 +128,6 @@ def evaluation_sets(
     ----------
     own : dict
         The arguments of the training rows; a set of the same objects is the training matrix.
-    matrix : DMatrix
-        The training rows.
     eval_set : sequence of (X, y), or None
     sides : dict of str to sequence or None
         What comes with the sets, by names in ``DMatrix``.

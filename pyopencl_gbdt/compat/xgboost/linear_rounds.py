@@ -113,13 +113,6 @@ def total(numbers: npt.NDArray[Any]) -> float:
 class LinearRounds(HostRounds):
     """Rounds of a linear model.
 
-    Parameters
-    ----------
-    plan, matrix, given
-        As for ``HostRounds``.
-    before : Ensemble or None
-        The model to continue.
-
     Raises
     ------
     DataError

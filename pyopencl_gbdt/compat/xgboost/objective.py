@@ -70,11 +70,6 @@ class GivenGradients(FunctionObjective):
     """A loss of one or several outputs, whose function may be another one in every round.
 
     Predictions are margins; the model then gets the loss that the parameters name.
-
-    Attributes
-    ----------
-    splits : int
-        As ``n_split``.
     """
 
     function: Callable[..., Any] = field(default=_unset, kw_only=True)

@@ -57,8 +57,6 @@ class Rounds:
 
     Parameters
     ----------
-    before : Ensemble or None
-        The model to continue.
     given : bool
         Whether every round is given its gradients.
     first_round : int or None
@@ -198,8 +196,6 @@ class HostRounds:
 
     Parameters
     ----------
-    plan : Plan
-        As for ``Rounds``.
     how : object
         A dataclass that has the learning rate.
     given : bool

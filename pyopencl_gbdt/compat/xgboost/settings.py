@@ -102,7 +102,6 @@ class Settings:
     ----------
     values : dict of str to object
         By the names of the table of parameters.
-    metrics : list of str
     others : dict of str to object
         XGBoost's parameters that decide nothing in a training here.
     unused : dict of str to object

@@ -194,10 +194,6 @@ def train_booster(
     ----------
     given : dict of str to object
         XGBoost's parameters, of which ``params`` was made.
-    obj, custom_metric, callbacks
-        As for ``compat.xgboost.train``.
-    before : Booster or None
-        The model to continue.
 
     Returns
     -------
@@ -303,13 +299,6 @@ def train_ranks(
     custom_metric: Metric | None,
 ) -> tuple[Booster, dict[str, Any]]:
     """Train one booster by all ranks; every rank calls this with its own rows.
-
-    Parameters
-    ----------
-    team : Team
-        Of the ranks.
-    params, dtrain, evals, obj, xgb_model, callbacks, custom_metric
-        As for ``train``.
 
     Returns
     -------

@@ -39,10 +39,6 @@ class UpdatedRounds(HostRounds):
 
     Parameters
     ----------
-    plan, matrix
-        As for ``HostRounds``.
-    before : Ensemble or None
-        The model whose trees are changed.
     updaters : str
         ``"refresh"``, ``"prune"`` or both with a comma between them.
     values : bool

@@ -55,14 +55,10 @@ def check_sparse(
         Of bool, integers or floats, with indices of any dtype and order. Duplicate entries are
         summed in the matrix's dtype, as SciPy's ``sum_duplicates`` does. What is absent is missing,
         and so is NaN; zeros that are stored are values.
-    name : str
-        The name of X in error messages.
     n_features : int or None
         The required number of columns; None accepts any.
     missing : float or None
         A number that also means "missing"; not 0.
-    blurred : Blurred or None
-        Searches X for whole numbers that float32 cannot tell apart.
 
     Returns
     -------

@@ -99,8 +99,6 @@ def as_numeric(array: NDArray[Any], source: Source) -> NDArray[Any]:
     Parameters
     ----------
     array : (n_rows, n_columns) array of any dtype
-    source : Source
-        Describes the input in error messages.
 
     Returns
     -------
@@ -152,8 +150,6 @@ def objects_to_float64(
     Parameters
     ----------
     array : (n_rows, n_columns) object array
-    source : Source
-        Describes the input in error messages.
     first_column : int
         The number of ``array[:, 0]`` among the user's columns.
 

@@ -50,16 +50,12 @@ def check_matrix(
         lists, array of Python numbers, pandas DataFrame (nullable dtypes too), polars or Arrow
         table, or an array of a library that supports DLPack, copied if it is on a device. NaN,
         None, nulls, pd.NA and masked elements are missing values.
-    name : str
-        The name of X in error messages.
     n_features : int or None
         The required number of columns; None accepts any.
     missing : float or None
         A number that also means "missing".
     coded : mapping of int to float32 array, shape (n_rows,), or None
         Columns that are taken from here instead of X: codes of categories.
-    blurred : Blurred or None
-        Searches X for whole numbers that float32 cannot tell apart.
 
     Returns
     -------

@@ -28,8 +28,6 @@ class ValueScan:
 
     Parameters
     ----------
-    source : Source
-        Describes the input in error messages.
     allow_missing : bool
         Whether NaN is allowed.
     blurred : Blurred or None
@@ -113,14 +111,10 @@ def to_float32(
     Parameters
     ----------
     numeric : (n_rows, n_columns) array of kind bool, int, uint or float
-    source : Source
-        Describes the input in error messages.
     allow_missing : bool
         Whether NaN is allowed.
     missing : float
         A number that also means "missing"; it becomes NaN.
-    blurred : Blurred or None
-        See `ValueScan`.
 
     Returns
     -------

@@ -166,8 +166,6 @@ def read_batches(
         Labels, weights and so on of all rows; None where the batches have them.
     files : dict of str to object
         Fields of ``Reading``.
-    missing, categorical, names
-        As for ``first_pass``.
     """
     from pyopencl_gbdt.data.files.reading import FIRST, reading_of
 

@@ -229,8 +229,6 @@ def batch_of(given: Any, where: str) -> RowBatch:
     given : object
         ``(X, label)``, ``(X, label, weight)``, a dict with names of ``Dataset``'s arguments, a
         ``Dataset``, or rows alone.
-    where : str
-        The batch's name in error messages.
     """
     if isinstance(given, RowBatch):
         return given

@@ -77,8 +77,6 @@ def check_categorical(
     given : sequence of int or str, bool array of shape (n_features,), str or None
         Column numbers or names, a mask, ``"from_dtype"`` or ``"auto"``. Text may also list several
         with commas, as for LightGBM: ``"0,3"``, ``"name:city,shop"``.
-    names : sequence of str or None
-        The columns' names.
     by_dtype : sequence of int
         The columns that ``"from_dtype"`` and ``"auto"`` stand for.
 

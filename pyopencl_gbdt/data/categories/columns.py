@@ -68,8 +68,6 @@ def clean(
     ----------
     used : bool array, shape (n_distinct,)
         Which of the distinct values rows have.
-    where : str
-        The column in error messages.
     wanted : {"strings", "whole numbers"} or None
         What the levels of training are.
 

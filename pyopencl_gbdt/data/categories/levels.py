@@ -119,8 +119,6 @@ def encode_column(
 
     Parameters
     ----------
-    where : str
-        The column in error messages.
     levels : Levels or None
         The levels of training; None takes those that the rows have.
     missing : float

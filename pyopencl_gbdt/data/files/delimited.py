@@ -183,8 +183,6 @@ def parse_delimited(
     ----------
     data : bytes or bytearray
         The file's text in UTF-8, line ends ``\n``.
-    path : str or path-like
-        The file's name, for error messages.
     label_column : int, str or None
         The label's column: its number (from 0; negative counts from the end) or name.
     header : bool or "auto"
@@ -261,8 +259,6 @@ def parse_blocks(
         Bytes of a block; each block is extended to the end of a line.
     parsers : sequence of callable, or None
         The parsers to try; None: NumPy's for short texts, else all.
-    blurred : Blurred or None
-        Searches the features for whole numbers that float32 cannot tell apart.
     """
     if parsers is None and layout.texts is not None:
         parsers = [partial(parse_texts, texts=layout.texts)]

@@ -73,8 +73,6 @@ def parse_libsvm(
     ----------
     data : bytes or bytearray
         The file's text in UTF-8, line ends ``\n``.
-    path : str or path-like
-        The file's name, for error messages.
     n_features : int or None
         Width of the matrix; None is the largest index plus one.
     with_label : bool
@@ -89,8 +87,6 @@ def parse_libsvm(
         The memory limit of the file; None: no limit.
     first_line : int
         Number of the first line, for error messages.
-    blurred : Blurred or None
-        Searches X for whole numbers that float32 cannot tell apart.
 
     Returns
     -------

@@ -146,10 +146,6 @@ class StreamedArray:
     ----------
     stream : binary file
         It is closed by ``with``.
-    n_bytes : int
-        Of the file.
-    name : str
-        For error messages.
     """
 
     def __init__(self, stream: IO[bytes], n_bytes: int, name: str) -> None:

@@ -52,8 +52,6 @@ class TableData:
         The query of each row: ``qid:`` in libsvm, a column of delimited text, or an npz array.
     categories : mapping of int to Levels
         The levels of each categorical column, whose codes `X` holds.
-    remarks : Remarks
-        As in ``Features``.
     """
 
     X: NDArray[np.float32] | SparseMatrix | BatchedRows

@@ -38,10 +38,6 @@ def check_unnamed(
         The argument ``label_column``.
     label : int or None
         The number of that column.
-    names : sequence of str
-        Of all columns of the file.
-    file : str or path-like
-        For the message.
 
     Raises
     ------

@@ -28,8 +28,6 @@ def build_variant(
 
     Parameters
     ----------
-    kernel : str
-        Its name in the variant table.
     variant : str, Variant or callable
         A variant or its name: only this one is tried. "auto": the device's variants are tried in
         turn. A function: it is called before each try, and chooses among the variants that were not
@@ -65,11 +63,6 @@ def build_variant(
 
 class Attempt:
     """A try to build a variant of a kernel: a context that ends quietly if the driver fails to.
-
-    Parameters
-    ----------
-    kernel : str
-        Its name in the variant table.
 
     Attributes
     ----------
@@ -143,8 +136,6 @@ def build_variant_program(
         Work-items per work-group; 0 is the variant's own number.
     derived : callable
         Returns further parameters for a variant; the template gets those that it declares.
-    **params
-        The template's other parameters.
     """
 
     def build(variant: Variant) -> Program:

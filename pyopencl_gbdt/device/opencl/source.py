@@ -145,10 +145,6 @@ def build_source(
     Parameters
     ----------
     context : pyopencl.Context
-    platform : str
-        The platform's name.
-    options : list of str
-        For the compiler.
     own_code : bool
         Whether the source contains a user's statements, which may call any built-in function.
     alone : bool

@@ -96,8 +96,6 @@ class Threads(Team):
 
     Parameters
     ----------
-    rank : int
-        The member's number.
     meeting : Meeting
         Shared by all members.
     """

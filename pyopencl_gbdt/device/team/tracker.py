@@ -62,7 +62,6 @@ class Tracker:
 
     Attributes
     ----------
-    address : (str, int)
     key : bytes
         The secret that workers need.
 

@@ -29,8 +29,6 @@ class Cursor:
         arrays of numbers beside lists.
     place : str
         For example ``learner.gradient_booster.model.trees[3]``; empty for the whole document.
-    source : str
-        The file's name.
     """
 
     value: object

@@ -72,8 +72,6 @@ def tree_of(
         Children of each node; ``NO_NODE`` in leaves.
     sets : mapping of int to uint32 array
         By node: the words of its set, see ``Tree``.
-    place : str
-        The tree in error messages.
     linear : LinearTerms or None
         Functions of all nodes; those of inner nodes are numbers.
     **numbers : array, shape (n_nodes,)

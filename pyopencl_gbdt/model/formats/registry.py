@@ -113,8 +113,6 @@ def check_beginning(data: bytes, source: str, expected: str) -> None:
     ----------
     data : bytes
         The file's first bytes.
-    source : str
-        Its name.
     expected : str
         The formats that are read.
 

@@ -37,11 +37,6 @@ _DEEPEST = 64
 def parse_ubjson(data: bytes, source: str) -> object:
     """Return the value that a document holds: dicts, lists, strings, numbers and NumPy arrays.
 
-    Parameters
-    ----------
-    source : str
-        The file's name, for error messages.
-
     Raises
     ------
     ModelFormatError

@@ -32,11 +32,6 @@ Bools = npt.NDArray[np.bool_]
 def read_trees(trees: Cursor, n_features: int) -> list[Tree]:
     """Check the array ``trees``; renumber each tree breadth-first, without deleted nodes.
 
-    Parameters
-    ----------
-    n_features : int
-        Number of columns of the model.
-
     Raises
     ------
     ModelFormatError

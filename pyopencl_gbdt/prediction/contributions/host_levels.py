@@ -47,7 +47,6 @@ class _TreeRows:
 
     Attributes
     ----------
-    levels : list of _Level
     first : int
         Place of the tree's first inner node among all.
     ways : int8 array, shape (n_inner, n_rows)
@@ -170,8 +169,6 @@ class HostLevels(TreeSums):
 
         Parameters
         ----------
-        values, trees
-            As for ``add``.
         quanta : int64 array, shape (n_outputs, n_pairs + n_used, n_rows), written
             Of each pair of features; that of i and j < i is in ``i * (i - 1) / 2 + j``. Then of
             each feature.

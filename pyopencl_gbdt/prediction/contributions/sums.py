@@ -78,8 +78,6 @@ class Sums(ABC):
 
         Parameters
         ----------
-        game, kind, rows
-            As for ``of``.
         told : int64 array, shape (n_features + 1,), or (n_features + 1, n_features + 1)
         found : float64 array, shape (n_rows, n_outputs) and that of ``told``, C order, written
             Lacks what ``Starts.add_rest`` adds.
