@@ -54,7 +54,8 @@ def variant_of(kernel: str, facts: FitFacts, caps: Capabilities) -> Variant:
     if small is not None:
         return small
     if kernel != "histogram":
-        return choose(kernel, caps)
+        alone = kernel == "split" and facts.parameters.work_group_size == 1  # others need two
+        return choose(kernel, caps, "sequential" if alone else "auto")
     if pages.kind == "tiled":
         known = {variant.name for variant in KERNELS[TILED_HISTOGRAM].variants}
         return choose(TILED_HISTOGRAM, caps, name if name in known else "auto")
@@ -169,8 +170,7 @@ def may_gather(facts: FitFacts) -> bool:
 
 def percent_gathered(facts: FitFacts, caps: Capabilities) -> int:
     """Return the most that the histograms of gathered columns may take of those of all."""
-    percent: int = variant_of("gather_columns", facts, caps).params["percent"]
-    return percent
+    return int(variant_of("gather_columns", facts, caps).params["percent"])
 
 
 def percent_of_levels(facts: FitFacts, caps: Capabilities) -> int:

@@ -109,7 +109,7 @@ def test_launches_with_few_arguments_grow_the_same_trees(monkeypatch):
     assert [one.name for one in packed] == [one.name for one in every]
 
 
-@pytest.mark.usefixtures("_gpu")
+@pytest.mark.usefixtures("_gpu", "nothing_refused")
 def test_launches_of_a_round(monkeypatch):
     """XGBoost launches several times as many."""
     monkeypatch.setenv(LAST_GROUP, "on")

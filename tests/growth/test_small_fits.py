@@ -1,5 +1,6 @@
 """Small fits on GPUs have kernels of other sizes, and the same trees."""
 
+import warnings
 from dataclasses import replace
 
 import pytest
@@ -81,6 +82,23 @@ def test_a_word_takes_the_place_of_the_rule(monkeypatch):
     monkeypatch.setenv(SMALL_FITS, "yes")
     with pytest.raises(ParameterError, match=f"{SMALL_FITS}='yes': expected 'on', 'off' or 'auto'"):
         sizes(facts(10))
+
+
+def test_one_work_item_searches_alone():
+    """The search by groups needs two work-items."""
+    one = facts(10_000, work_group_size=1)
+    for caps in (NVIDIA, OTHER_GPU, make_caps(kind="cpu")):
+        assert variant_of("split", one, caps).name == "sequential"
+    assert variant_of("split", facts(10_000, work_group_size=8), OTHER_GPU).name == "portable"
+
+
+@pytest.mark.thorough
+@pytest.mark.usefixtures("nothing_refused")
+def test_work_groups_of_one_leave_all_variants_to_later_fits(monkeypatch):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        trained("logistic", "off", monkeypatch, work_group_size=1)
+    assert not choosing.REFUSED
 
 
 @pytest.mark.usefixtures("nothing_refused")
