@@ -30,7 +30,7 @@ def proved(listening, *, rank=2, other=0, key=KEY, change=lambda number, message
 
     def run():
         try:
-            found.append(connect(theirs, key, rank, other, time.monotonic() + 5))
+            found.append(connect(theirs, key, rank, other, time.monotonic() + 60))
         except (StrangerError, EOFError) as error:
             found.append(error)
             theirs.shutdown(socket.SHUT_RDWR)
@@ -45,7 +45,7 @@ def proved(listening, *, rank=2, other=0, key=KEY, change=lambda number, message
         except (StrangerError, struct.error) as error:
             taken = error
             ours.shutdown(socket.SHUT_RDWR)
-        thread.join(10)
+        thread.join(60)
     return found[0], taken
 
 

@@ -125,8 +125,9 @@ def joined(others, **limits):
     return time.monotonic() - began, found
 
 
-def test_a_slow_stranger_holds_up_nobody():
+def test_a_slow_stranger_holds_up_nobody(monkeypatch):
     """He sends a byte now and then, of what may be a hello."""
+    monkeypatch.setattr(arrivals, "HANDSHAKE_SECONDS", 60)
 
     def slow(stack, address):
         (one,) = strangers(stack, address, 1)
@@ -134,13 +135,13 @@ def test_a_slow_stranger_holds_up_nobody():
 
     seconds, found = joined(slow)
     assert [value for value, _ in found] == [[0, 1]] * 2
-    assert seconds < 5
+    assert seconds < 30
 
 
 def test_many_strangers(monkeypatch):
     """Few wait at a time, all in one thread; members come in behind them."""
     monkeypatch.setattr(arrivals, "MOST_WAITING", 8)
-    monkeypatch.setattr(arrivals, "HANDSHAKE_SECONDS", 0.05)
+    monkeypatch.setattr(arrivals, "HANDSHAKE_SECONDS", 0.4)  # a member needs some, too
     most, register = [0], arrivals.Arrivals._register
 
     def watched(self):
@@ -148,11 +149,26 @@ def test_many_strangers(monkeypatch):
         register(self)
 
     monkeypatch.setattr(arrivals.Arrivals, "_register", watched)
-    seconds, found = joined(lambda stack, address: strangers(stack, address, 40))
+    seconds, found = joined(lambda stack, address: strangers(stack, address, 24))
     assert [value for value, _ in found] == [[0, 1]] * 2
     assert most == [8]
     assert max(n_threads for _, n_threads in found) < 10
-    assert seconds < 5
+    assert seconds < 30
+
+
+def test_a_member_that_closed_its_door_before_its_proof_was_read(monkeypatch):
+    """On a busy host, or where a packet was lost, its proof takes longer than the next look."""
+    monkeypatch.setattr("pyopencl_gbdt.device.team.rendezvous._LOOK", 0.05)
+    take = Listening.take
+
+    def late(side, message):
+        if len(message) == PROOF_BYTES:
+            time.sleep(1)
+        return take(side, message)
+
+    monkeypatch.setattr(Listening, "take", late)
+    found = members(2, lambda team, rank: team.exchange(RowCount, rank), Limits())
+    assert found == [[0, 1]] * 2
 
 
 @pytest.mark.parametrize("key", [b"", "secret", None])
@@ -191,15 +207,15 @@ def test_time_is_over_for_one_that_goes_on_slowly(monkeypatch):
         waits = arrivals.Arrivals(listener, lambda: is_open[0], lambda: Listening(b"key", 0, 2))
         thread = threading.Thread(target=waits.run)
         thread.start()
+        began = time.monotonic()
         with socket.create_connection(listener.getsockname()) as stranger:
-            began = time.monotonic()
             while not has_ended(stranger):
-                assert time.monotonic() - began < 2
+                assert time.monotonic() - began < 30
                 stranger.sendall(b"g")
             assert time.monotonic() - began >= 0.2
         is_open[0] = False
         listener.shutdown(socket.SHUT_RDWR)
-        thread.join(5)
+        thread.join(60)
         assert not thread.is_alive()
 
 

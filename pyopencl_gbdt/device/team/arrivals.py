@@ -106,6 +106,13 @@ class Arrivals:
             for one in self._waiting.values():
                 one.link.close()
 
+    def known(self) -> set[int]:
+        """Return the ranks of those who said who they are, and have not proved it yet.
+
+        Whoever is in ``members`` afterwards, too, has just proved it.
+        """
+        return {one.side.other for one in list(self._waiting.values())}
+
     def _serve(self) -> None:
         """Wait for whoever connects or sends something; turn away those whose time is over."""
         self._register()
@@ -157,8 +164,9 @@ class Arrivals:
             self._turn_away(one)
             return
         if keys is not None:
-            self._forget(one)
+            self._selector.unregister(one.link)
             self.members.put(Arrived(one.side.other, one.link, keys))
+            del self._waiting[one.link]  # after `members` has it: see `known`
 
     def _turn_away(self, one: _Waiting) -> None:
         self._forget(one)

@@ -14,7 +14,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 
-from pyopencl_gbdt.device.team.arrivals import Arrivals
+from pyopencl_gbdt.device.team.arrivals import HANDSHAKE_SECONDS, Arrivals
 from pyopencl_gbdt.device.team.channel import Channel
 from pyopencl_gbdt.device.team.handshake import Limits, Listening, StrangerError, connect
 from pyopencl_gbdt.device.team.sockets import SocketTeam
@@ -24,8 +24,6 @@ from pyopencl_gbdt.errors import ParameterError, TeamError
 Address = tuple[str, int]
 #: Seconds between two looks whether a member that is waited for still has its door open.
 _LOOK = 1.0
-#: Seconds for the thread that lets members in to read a proof that has come.
-_PROOF = 0.25
 #: Members that may wait at a door.
 _BACKLOG = 1024
 
@@ -90,6 +88,7 @@ class Rendezvous:
         )
         threading.Thread(target=arrivals.run, daemon=True, name="arriving members").start()
         found: dict[int, Channel] = {}
+        begun: dict[int, float] = {}  # when a member's door was first found closed
         until = time.monotonic() + limits.patience
         try:
             for other, address in enumerate(addresses[:rank]):
@@ -99,9 +98,12 @@ class Rendezvous:
                     continue
                 late = [i for i in range(len(addresses)) if i not in found and i != rank]
                 closed = [other for other in late if not _is_open(addresses[other])]
-                while _take_in(arrivals, found, _PROOF if closed else 0.0):
-                    pass  # it had connected before it closed its door
-                gone = [other for other in closed if other not in found]
+                known = arrivals.known()  # one that joined before it closed is known, or in `found`
+                while _take_in(arrivals, found, 0.0):
+                    pass
+                now = time.monotonic()
+                over = [i for i in closed if now - begun.setdefault(i, now) > HANDSHAKE_SECONDS]
+                gone = [i for i in closed if i not in found and (i in over or i not in known)]
                 if gone or time.monotonic() > until:
                     why = "ended" if gone else f"did not connect within {limits.patience:g} s"
                     raise TeamError(f"rank {(gone or late)[0]} {why}, so rank {rank} ended too")
