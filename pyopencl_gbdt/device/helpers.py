@@ -11,6 +11,8 @@ import os
 import sys
 import threading
 from collections import deque
+from collections.abc import Iterator
+from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
@@ -49,7 +51,7 @@ def compile_programs(device_id: str) -> None:
     context = cl.Context([device])
     queue = cl.CommandQueue(context)
     dummy = cl.Buffer(context, cl.mem_flags.READ_WRITE, 256)
-    for line in sys.stdin:
+    for line in _lines():
         key, source, options, kernels = json.loads(line)
         with contextlib.suppress(cl.Error):  # the other process compiles it again for the log
             program = cl.Program(context, source).build(options, cache_dir=False)
@@ -60,6 +62,24 @@ def compile_programs(device_id: str) -> None:
                 cache.store(key, binaries[0])
         answers.write("done\n")
         answers.flush()
+
+
+def _lines() -> Iterator[str]:
+    """Yield the lines of standard input; end this process at its end, also while it compiles.
+
+    Standard input ends when the process that asked has ended, so nobody waits for the answer, and
+    the folders of kernels may be about to be removed.
+    """
+    lines: SimpleQueue[str] = SimpleQueue()
+
+    def read() -> None:
+        for line in sys.stdin:
+            lines.put(line)
+        os._exit(0)
+
+    threading.Thread(target=read, daemon=True).start()
+    while True:
+        yield lines.get()
 
 
 def _launch(queue: Any, kernel: Any, types: list[str], dummy: Any) -> None:
@@ -74,11 +94,17 @@ def _launch(queue: Any, kernel: Any, types: list[str], dummy: Any) -> None:
 
 
 class BuildOrders:
-    """What standard input asks for; a thread reads it."""
+    """What standard input asks for; a thread reads it.
+
+    Attributes
+    ----------
+    said_end : bool
+        Whether the fit's process said that nothing more comes. Else it was killed.
+    """
 
     def __init__(self) -> None:
         self.todo: deque[tuple[str, list[str], str, list[str]]] = deque()
-        self.turned = self.ended = False
+        self.turned = self.ended = self.said_end = False
         self.changed = threading.Condition()
 
     def read(self) -> None:
@@ -86,6 +112,7 @@ class BuildOrders:
             for line in sys.stdin:
                 message = json.loads(line)
                 if message == END:
+                    self.said_end = True
                     break
                 with self.changed:
                     if message == TURN:
@@ -119,7 +146,13 @@ def compile_kernels(number: int) -> None:
         The device's number on PoCL's platform.
     """
     orders = BuildOrders()
-    threading.Thread(target=orders.read, daemon=True).start()
+
+    def read() -> None:
+        orders.read()
+        if not orders.said_end:  # the fit was killed: nobody waits for the kernel being compiled
+            os._exit(0)
+
+    threading.Thread(target=read, daemon=True).start()
     pocl = next(platform for platform in cl.get_platforms() if platform.name.strip() == POCL)
     device = pocl.get_devices()[number]
     pocl_target.mend(device)

@@ -2,11 +2,12 @@
 
 import io
 import json
+import subprocess
 import time
 
 import pytest
 
-from pyopencl_gbdt.device import helpers
+from pyopencl_gbdt.device import helper_process, helpers
 from pyopencl_gbdt.device.opencl import build_ahead
 from pyopencl_gbdt.device.opencl.source import NO_HEADER, POCL, with_single_copies
 from pyopencl_gbdt.device.render import header
@@ -52,6 +53,36 @@ def test_it_leaves_a_compiled_kernel_in_the_folder(device, monkeypatch, tmp_path
         assert helper.process.wait(30) == 0
     finally:
         helper.end()
+
+
+#: A helper whose compiler hangs.
+HANGS = (
+    "import time, pyopencl; pyopencl.Program = lambda *_: time.sleep(600)\n"
+    "from pyopencl_gbdt.device import helpers; helpers.{0}({1})"
+)
+
+
+@pytest.mark.few(2)
+@pytest.mark.parametrize(
+    ("function", "argument", "line"),
+    [
+        ("compile_kernels", "int(sys.argv[2].rsplit(':', 1)[1])", [SOURCE, [], [["fill", []]]]),
+        ("compile_programs", "sys.argv[2]", ["", SOURCE, [], []]),
+    ],
+)
+def test_a_helper_ends_where_the_process_that_asked_is_killed(device, function, argument, line):
+    """Also while it compiles; the system closes the pipe of a process that was killed."""
+    if device.caps.platform != POCL:
+        pytest.skip("one of the two helps PoCL alone")
+    code = HANGS.format(function, argument)
+    helper = helper_process.start(code, device.caps.device_id, stdin=subprocess.PIPE, variables={})
+    try:
+        helper.stdin.write(json.dumps(line).encode() + b"\n")
+        helper.stdin.close()
+        assert helper.wait(60) == 0
+    finally:
+        helper.kill()
+        helper.wait()
 
 
 @pytest.mark.parametrize(("off", "cores"), [("off", 4), ("", 1)])
