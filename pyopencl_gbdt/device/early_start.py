@@ -68,8 +68,11 @@ def begin(params: Any) -> threading.Thread | None:
     # not a daemon: Python waits for it at exit, where a driver that still starts would crash
     thread = threading.Thread(target=start, args=[wanted], name="early_start", daemon=False)
     _contexts.clear()
-    _thread = thread
-    thread.start()
+    try:
+        thread.start()
+    except RuntimeError:  # the system has no thread left
+        return None
+    _thread = thread  # after its start: another fit may wait for it at once
     return thread
 
 

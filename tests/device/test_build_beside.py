@@ -1,5 +1,6 @@
 """Helper processes compile long programs beside this process's threads."""
 
+import errno
 import os
 import threading
 
@@ -89,6 +90,7 @@ def test_short_programs_and_devices_without_helpers(started):
 def test_helpers_end_without_work_and_start_once(monkeypatch, started):
     monkeypatch.setattr(compile_apart, "_CODE", ANSWERS)
     monkeypatch.setattr(build_beside, "_IDLE_SECONDS", 0.3)
+    monkeypatch.setattr(build_beside, "_START_SECONDS", 60.0)
     caps, long = make_caps(), " " * build_beside._LONG
     build_beside.start_helpers(caps)
     build_beside.start_helpers(caps)
@@ -105,8 +107,33 @@ def test_helpers_end_without_work_and_start_once(monkeypatch, started):
 def test_a_compiler_that_dies_leaves_the_program_to_this_process(monkeypatch, started):
     monkeypatch.setattr(compile_apart, "_CODE", DIES)
     monkeypatch.setattr(build_beside, "_N_HELPERS", 1)
+    monkeypatch.setattr(build_beside, "_START_SECONDS", 60.0)
     caps, long = make_caps(), " " * build_beside._LONG
     build_beside.start_helpers(caps)
     assert not build_beside.compiled_beside(caps, "1" * 64, long, [], "scan")
     build_beside._helpers[os.getpid(), caps.device_id]._started = 0.0
     assert not build_beside.compiled_beside(caps, "1" * 64, long, [], "scan")
+
+
+@pytest.mark.few(2)
+@pytest.mark.parametrize("fails", ["no process starts", "the limit of time is no number"])
+def test_threads_without_a_helper_end_silently(monkeypatch, fails):
+    """The fit compiles everything; a traceback would look like an error of its own."""
+    raised = []
+    monkeypatch.setattr(threading, "excepthook", lambda found: raised.append(found.exc_value))
+    monkeypatch.setattr(compile_apart, "_CODE", ANSWERS)
+    if fails == "no process starts":
+        monkeypatch.setattr(compile_apart.helper_process, "start", no_process)
+    else:
+        monkeypatch.setenv(compile_apart.ENVIRONMENT, "soon")
+    before = set(threading.enumerate())
+    helpers = build_beside.Helpers(make_caps(), 2)
+    for thread in set(threading.enumerate()) - before:
+        thread.join(60)
+    helpers._started = 0.0
+    assert not helpers.compiled("2" * 64, " " * build_beside._LONG, [], "scan")
+    assert raised == []
+
+
+def no_process(*arguments, **options):
+    raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")

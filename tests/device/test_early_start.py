@@ -57,6 +57,29 @@ def test_it_can_be_switched_off(begun, monkeypatch):
     assert begun({}) == []
 
 
+def test_without_a_thread_the_fit_starts_drivers(begun, monkeypatch):
+    def refused(thread):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(early_start.threading.Thread, "start", refused)
+    assert begun({}) == []
+
+
+def test_another_fit_may_ask_before_the_thread_has_started(begun, monkeypatch):
+    """It waits for a thread that runs, and for no other."""
+    waited, start = [], threading.Thread.start
+
+    def asked(thread):
+        waited.append(early_start._thread)
+        start(thread)
+
+    monkeypatch.setattr(early_start, "_thread", None)
+    monkeypatch.setattr(threading.Thread, "start", asked)
+    assert begun({}) == ["opencl"]
+    assert waited == [None]
+    assert early_start._thread is not None
+
+
 def test_a_process_that_may_not_use_drivers_begins_none(begun, monkeypatch):
     monkeypatch.setattr(forked, "_asked", -1)
     assert begun({}) == []

@@ -15,6 +15,7 @@ import queue
 import threading
 import time
 from concurrent.futures import Future
+from contextlib import suppress
 
 from pyopencl_gbdt.device import helper_process
 from pyopencl_gbdt.device.capabilities import Capabilities
@@ -22,6 +23,7 @@ from pyopencl_gbdt.device.drivers import first_use
 from pyopencl_gbdt.device.helper_process import usable_cores
 from pyopencl_gbdt.device.opencl import build_ahead
 from pyopencl_gbdt.device.opencl.compile_apart import CompileHelper, CompilerError
+from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.lazy_dataclasses import dataclass
 
 #: Helpers of a device. Four take 1.2 s to start, side by side; two take 0.85 s (H200).
@@ -103,20 +105,23 @@ class Helpers:
         return job.done.result()
 
     def _work(self) -> None:
-        helper = CompileHelper(self._caps)
-        try:
-            helper.compile("", _EMPTY, [], "", launches=False)
-            while (job := self._next()) is not None:
-                try:
-                    helper.compile(job.key, job.source, job.options, job.template, launches=False)
-                except BaseException:  # whoever waits compiles it
-                    job.done.set_result(False)
-                    raise
-                job.done.set_result(True)
-        except CompilerError:
-            pass
-        finally:
-            helper.close()
+        # no process may start, or the limit of time may be no number: the fit compiles all itself
+        with suppress(OSError, CompilerError, ParameterError):
+            helper = CompileHelper(self._caps)
+            try:
+                helper.compile("", _EMPTY, [], "", launches=False)
+                while (job := self._next()) is not None:
+                    try:
+                        self._compile(helper, job)
+                    except BaseException:  # whoever waits compiles it
+                        job.done.set_result(False)
+                        raise
+                    job.done.set_result(True)
+            finally:
+                helper.close()
+
+    def _compile(self, helper: CompileHelper, job: _Job) -> None:
+        helper.compile(job.key, job.source, job.options, job.template, launches=False)
 
     def _next(self) -> _Job | None:
         """Wait for a program; None if none came for a while."""
