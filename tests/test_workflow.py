@@ -3,8 +3,13 @@
 import configparser
 import contextlib
 import importlib
+import os
 import re
 import shlex
+import shutil
+import signal
+import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -115,3 +120,47 @@ def test_lines_for_cmd_have_no_single_quotes():
         lines = block.split("run: |")[1].split("\n      - ")[0]
         assert "'" not in lines
     assert all("'" not in command for command in COMMANDS)
+
+
+#: A step fails while another one runs beside it, which has started a process that writes files.
+FAILS = """
+writes() {
+    mkdir -p "$WORK/kernels"
+    (while true; do mkdir -p "$WORK/kernels/$RANDOM" || true; echo >> "$PLACE/beats"; done) &
+    echo $! > "$PLACE/writes"
+    wait
+}
+beside writes
+until [ -s "$PLACE/writes" ]; do sleep 0.01; done
+step "one that fails" false
+"""
+
+
+def test_a_step_that_fails_ends_those_beside_it(tmp_path):
+    """Their files are removed, also those that processes of theirs are writing."""
+    bash = shutil.which("bash")
+    if bash is None:
+        pytest.skip("bash is not installed")
+    text = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    begin = text[: text.index("# environment NAME")]
+    (beside,) = re.findall(r"^beside\(\) \{\n.*?^\}\n", text, re.M | re.S)
+    (tmp_path / ".ci").mkdir()
+    (tmp_path / "tmp").mkdir()
+    script = tmp_path / ".ci" / "run"
+    script.write_text(begin + beside + FAILS, encoding="utf-8")
+    environment = {**os.environ, "TMPDIR": str(tmp_path / "tmp"), "PLACE": str(tmp_path)}
+    try:
+        done = subprocess.run(
+            [bash, str(script)], env=environment, capture_output=True, text=True, timeout=60,
+            check=False,
+        )  # fmt: skip
+        assert done.returncode == 1
+        assert "FAILED in step: one that fails" in done.stdout
+        assert done.stderr == ""
+        beats = (tmp_path / "beats").stat().st_size
+        time.sleep(0.3)
+        assert (tmp_path / "beats").stat().st_size == beats
+        assert not any((tmp_path / "tmp").iterdir())
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(int((tmp_path / "writes").read_text()), signal.SIGKILL)
