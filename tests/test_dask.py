@@ -225,19 +225,24 @@ def test_doors_are_closed_where_one_does_not_open(on_dask, monkeypatch):
 
 
 class _Killed(TrainingCallback):
-    """Kills the process of another worker after a round."""
+    """Kills the process of a worker after a round, and writes down when."""
 
-    def __init__(self, process):
-        self.process = process
+    def __init__(self, process, file):
+        self.process, self.file = process, file
 
     def after_iteration(self, model, epoch, evals_log):
         if epoch == 1:
+            self.file.write_text(str(time.time()))
             os.kill(self.process, signal.SIGKILL)
         return False
 
+    def seconds_ago(self):
+        """Return how long ago that was; a worker's own start may take long on a busy machine."""
+        return time.time() - float(self.file.read_text())
+
 
 @pytest.mark.thorough
-def test_a_worker_that_dies(on_dask):
+def test_a_worker_that_dies(on_dask, tmp_path):
     """The training ends, and the error names the rank."""
     distributed = pytest.importorskip("distributed")
     with (
@@ -250,16 +255,16 @@ def test_a_worker_that_dies(on_dask):
         )  # both trainings find them there
         leader = _where_the_leader_is(on_dask, client, rows, label)
         (victim,) = (processes[worker] for worker in processes if processes[worker] != leader)
-        began = time.monotonic()
+        killed = _Killed(victim, tmp_path / "when")
         with pytest.raises(
             TeamError, match=r"^rank 1 ended, so rank 0 ended too; workers: 0 is tcp"
         ):
-            on_dask.train(client, PARAMS, rows, label, 500, callbacks=[_Killed(victim)])
-        assert time.monotonic() - began < 30
+            on_dask.train(client, PARAMS, rows, label, 500, callbacks=[killed])
+        assert killed.seconds_ago() < 30
 
 
 @pytest.mark.thorough
-def test_the_only_worker_dies(on_dask):
+def test_the_only_worker_dies(on_dask, tmp_path):
     """Nobody is left to tell of it but the client."""
     distributed = pytest.importorskip("distributed")
     with (
@@ -268,10 +273,10 @@ def test_the_only_worker_dies(on_dask):
     ):
         (victim,) = client.run(os.getpid).values()
         rows, label = array(X, 350), array(Y, 350)
-        began = time.monotonic()
+        killed = _Killed(victim, tmp_path / "when")
         with pytest.raises(TeamError, match=r"^tcp\S+ ended during the training: look at its log"):
-            on_dask.train(client, PARAMS, rows, label, 500, callbacks=[_Killed(victim)])
-        assert time.monotonic() - began < 30
+            on_dask.train(client, PARAMS, rows, label, 500, callbacks=[killed])
+        assert killed.seconds_ago() < 30
 
 
 @pytest.mark.thorough

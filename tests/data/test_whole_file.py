@@ -240,6 +240,9 @@ def test_kills_and_concurrent_writers(tmp_path: Path) -> None:
         for writer in writers:
             assert writer.stdout is not None
             assert writer.stdout.readline() == b"ready\n"
+        until = time.monotonic() + 60
+        while not path.exists() and time.monotonic() < until:
+            time.sleep(0.01)
         time.sleep(0.1 + 0.02 * attempt)
         data = path.read_bytes()
         assert len(data) == 3_000_000

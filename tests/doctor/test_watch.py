@@ -80,10 +80,10 @@ def test_a_driver_that_crashes_in_a_variant_that_nobody_needs(worker):
 def test_a_driver_that_hangs(worker):
     worker(printing(ONE, START % "true") + "\nimport time; time.sleep(60)")
     begin = time.monotonic()
-    run = watch.run_self_test(CPU, 2, print)
-    assert time.monotonic() - begin < 10
+    run = watch.run_self_test(CPU, 4, print)
+    assert time.monotonic() - begin < 50
     assert not run.passed
-    assert run.ended == "stopped after 2 s, at radix_sort"
+    assert run.ended == "stopped after 4 s, at radix_sort"
 
 
 def test_a_worker_that_raises_or_says_nothing(worker):

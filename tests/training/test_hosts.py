@@ -248,7 +248,7 @@ def test_others_are_told_why_a_member_fails(error, said):
     assert isinstance(first, type(error))
     assert isinstance(second, TeamError)
     assert f"rank 0: {said}" in str(second)
-    assert time.monotonic() - began < 30
+    assert time.monotonic() - began < 120
 
 
 @pytest.mark.parametrize(
@@ -277,7 +277,7 @@ def test_a_stopped_member_is_given_up(sent, half):
     error, _ = members(2, work, Limits(silence=0.3))
     assert isinstance(error, TeamError)
     assert "rank 1 gave no sign of life for" in str(error)
-    assert time.monotonic() - began < 3
+    assert time.monotonic() - began < 25
 
 
 def test_a_member_without_rows_that_dies():
@@ -296,7 +296,7 @@ def test_a_member_without_rows_that_dies():
             gone.set()
 
     gone = threading.Event()
-    last = members(3, work, Limits(silence=1.0))[2]
+    last = members(3, work, Limits(silence=4.0))[2]
     assert str(last) == "rank 1 ended, so rank 2 ended too"
 
 

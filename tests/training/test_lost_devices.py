@@ -22,7 +22,7 @@ from tests.training.test_mpi import RUN
 from tests.training.test_team import listed
 
 #: Seconds within which a training has to end.
-LIMIT = 10.0
+LIMIT = 60.0
 ROUNDS = 12
 PARAMS = {"objective": "binary:logistic", "max_depth": 3, "verbosity": 0}
 
