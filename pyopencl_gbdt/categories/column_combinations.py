@@ -30,7 +30,7 @@ from pyopencl_gbdt.model.combinations import Combination, Part, sizes_of
 from pyopencl_gbdt.model.leaf_kinds import with_vectors
 from pyopencl_gbdt.model.statistics import LevelTable, Statistics
 from pyopencl_gbdt.model.tree import Tree
-from pyopencl_gbdt.pages.levels import N_BINS
+from pyopencl_gbdt.pages.cuts import N_BINS
 from pyopencl_gbdt.pages.orders import OrderCodes
 from pyopencl_gbdt.primitives.checks import run
 

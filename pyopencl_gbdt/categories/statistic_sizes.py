@@ -9,7 +9,7 @@ import numpy as np
 from pyopencl_gbdt.categories.statistic_values import Places, fits_on
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.lazy_dataclasses import dataclass
-from pyopencl_gbdt.pages.levels import N_BINS
+from pyopencl_gbdt.pages.cuts import N_BINS
 from pyopencl_gbdt.parameters.category_offers import Offer
 from pyopencl_gbdt.parameters.parameters import Parameters
 

@@ -8,7 +8,7 @@ from pyopencl_gbdt.errors import ParameterError
 
 COMMAND_BUFFERS = "PYOPENCL_GBDT_COMMAND_BUFFERS"
 #: ``"products"`` is ``"on"`` where exclusive columns are joined as others are. ``"alone"`` is
-#: ``"on"`` where the columns' own codes are let go, see ``growth/joint_alone.py``.
+#: ``"on"`` where the columns' own codes are let go, see ``training/joint_pages.py``.
 JOINT_CODES = "PYOPENCL_GBDT_JOINT_CODES"
 LAST_GROUP = "PYOPENCL_GBDT_LAST_GROUP"
 LEVEL_COLUMNS = "PYOPENCL_GBDT_LEVEL_COLUMNS"

@@ -29,9 +29,8 @@ from pyopencl_gbdt.model.leaf_kinds import LINEAR
 from pyopencl_gbdt.numerics.portable_math import exact_sum
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.prediction.margins import MOST_CLASSES, tried
-from pyopencl_gbdt.prediction.on_host import is_there
 from pyopencl_gbdt.prediction.walk_cells import margins_of_cells
-from pyopencl_gbdt.prediction.walk_rows import walk
+from pyopencl_gbdt.prediction.walk_rows import is_there, walk
 
 F32 = npt.NDArray[np.float32]
 F64 = npt.NDArray[np.float64]

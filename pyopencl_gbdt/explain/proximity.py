@@ -16,7 +16,7 @@ from pyopencl_gbdt.device.run_ahead import settled
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.explain.rows import rows_of
 from pyopencl_gbdt.prediction.margins import tried
-from pyopencl_gbdt.prediction.on_host import is_there
+from pyopencl_gbdt.prediction.walk_rows import is_there
 
 F32 = npt.NDArray[np.float32]
 I32 = npt.NDArray[np.int32]

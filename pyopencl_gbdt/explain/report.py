@@ -31,7 +31,7 @@ from pyopencl_gbdt.model.best_round import BEST_ITERATION
 from pyopencl_gbdt.model.pictures import shorten
 from pyopencl_gbdt.prediction.contributions.path_factors import check_covers
 from pyopencl_gbdt.prediction.description import facts_of
-from pyopencl_gbdt.prediction.on_host import is_there
+from pyopencl_gbdt.prediction.walk_rows import is_there
 
 #: Levels of a column that are told.
 _MOST_LEVELS = 3

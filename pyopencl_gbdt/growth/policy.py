@@ -26,7 +26,7 @@ from pyopencl_gbdt.fit.nodes import Batch, Candidates, Nodes, TreeSizes
 from pyopencl_gbdt.fit.page import FitPage
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.rows import FitRows
-from pyopencl_gbdt.growth.best_leaves import PickSeveral
+from pyopencl_gbdt.growth.best_first import PickSeveral
 from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.parameters.values import ParameterValues
 

@@ -9,7 +9,7 @@ from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.rows import FitRows
 from pyopencl_gbdt.fit.rows_in_turn import RowsInTurn
 from pyopencl_gbdt.fit.ways import fit_kernels, gathers_columns, variant_of
-from pyopencl_gbdt.growth.best_leaves import MOST_SEVERAL
+from pyopencl_gbdt.growth.best_first import MOST_SEVERAL
 from pyopencl_gbdt.growth.boosting import Boosting, MarginUpdate
 from pyopencl_gbdt.growth.category_sets import CategorySets
 from pyopencl_gbdt.growth.category_split import CategorySplit

@@ -21,9 +21,8 @@ from pyopencl_gbdt.device import Device, DeviceArray, Program, staging
 from pyopencl_gbdt.device.arena import uploaded
 from pyopencl_gbdt.device.base import MOST_Y
 from pyopencl_gbdt.lazy_dataclasses import dataclass
-from pyopencl_gbdt.pages.cuts import CutRule
+from pyopencl_gbdt.pages.cuts import CutRule, cut_features
 from pyopencl_gbdt.pages.joint_columns import JointColumns
-from pyopencl_gbdt.pages.levels import cut_features
 from pyopencl_gbdt.pages.page import Layout, Page
 from pyopencl_gbdt.primitives.packed_codes import BlockOrder, JoinedCodes, PackedCodes
 

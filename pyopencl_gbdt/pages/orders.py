@@ -14,7 +14,7 @@ from pyopencl_gbdt.device.paper import PaperDevice
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.dtypes import c_type
 from pyopencl_gbdt.lazy_dataclasses import dataclass
-from pyopencl_gbdt.pages.levels import CUTS
+from pyopencl_gbdt.pages.cuts import CUTS
 from pyopencl_gbdt.pages.page import Layout, Page, QuantizedData, even_layout
 from pyopencl_gbdt.pages.quantize import Quantizer
 from pyopencl_gbdt.primitives.checks import run

@@ -21,8 +21,14 @@ from pyopencl_gbdt.pages.columns import (
     present_values,
     uploaded_columns,
 )
-from pyopencl_gbdt.pages.cuts import SHARES, CutRule, make_layout
-from pyopencl_gbdt.pages.levels import cut_features, layout_of, most_levels
+from pyopencl_gbdt.pages.cuts import (
+    SHARES,
+    CutRule,
+    cut_features,
+    layout_of,
+    make_layout,
+    most_levels,
+)
 from pyopencl_gbdt.pages.page import Layout, Page, QuantizedData, SortedColumns
 from pyopencl_gbdt.pages.quantize import Quantizer, joins_none
 from pyopencl_gbdt.pages.tiles import EntryRows, TileMaker, TileSizes, suited_layout, tiled_bounds

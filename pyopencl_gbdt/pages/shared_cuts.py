@@ -11,8 +11,7 @@ from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.device.team.member import Team
 from pyopencl_gbdt.device.team.messages import ColumnCuts
-from pyopencl_gbdt.pages.cuts import SHARES, CutRule, Cuts
-from pyopencl_gbdt.pages.levels import cut_features, layout_of
+from pyopencl_gbdt.pages.cuts import SHARES, CutRule, Cuts, cut_features, layout_of
 from pyopencl_gbdt.pages.page import Layout, Page, QuantizedData
 from pyopencl_gbdt.pages.quantize import Quantizer
 from pyopencl_gbdt.pages.sources import planned_codes

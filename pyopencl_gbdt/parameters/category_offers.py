@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from pyopencl_gbdt.lazy_dataclasses import dataclass
-from pyopencl_gbdt.pages.levels import MOST_LEVELS
+from pyopencl_gbdt.pages.cuts import MOST_LEVELS
 from pyopencl_gbdt.parameters.values import ParameterValues
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from pyopencl_gbdt.device.capabilities import Capabilities
 from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.model.ensemble import Score, each
 from pyopencl_gbdt.model.formats.xgboost_links import LINKS
-from pyopencl_gbdt.pages.levels import MOST_LEVELS
+from pyopencl_gbdt.pages.cuts import MOST_LEVELS
 from pyopencl_gbdt.parameters.category_offers import SETS, Offer
 from pyopencl_gbdt.parameters.values import ParameterValues
 

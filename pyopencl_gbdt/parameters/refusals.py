@@ -8,7 +8,7 @@ allowed for one parameter alone stands in ``table.TABLE``.
 from __future__ import annotations
 
 from pyopencl_gbdt.errors import DataError
-from pyopencl_gbdt.pages.levels import MOST_LEVELS
+from pyopencl_gbdt.pages.cuts import MOST_LEVELS
 from pyopencl_gbdt.parameters.facts import CutFacts, FitFacts
 from pyopencl_gbdt.parameters.refused_parameters import OF_PARAMETERS
 from pyopencl_gbdt.parameters.refused_searches import OF_PAGES, OF_SEARCHES

@@ -25,8 +25,7 @@ from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device.limited_device import limit_memory
 from pyopencl_gbdt.device.run_ahead import settled
 from pyopencl_gbdt.device.selection import open_in_turn
-from pyopencl_gbdt.device.team.current import working_for
-from pyopencl_gbdt.device.team.member import Team, all_or_none, check_same
+from pyopencl_gbdt.device.team.member import Team, all_or_none, check_same, working_for
 from pyopencl_gbdt.device.team.messages import (
     HasRows,
     HostName,
@@ -44,8 +43,7 @@ from pyopencl_gbdt.errors import KernelLaunchError, ParameterError
 from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.model import to_json
-from pyopencl_gbdt.pages.cuts import CUT_RULES
-from pyopencl_gbdt.pages.levels import cut_features, layout_of
+from pyopencl_gbdt.pages.cuts import CUT_RULES, cut_features, layout_of
 from pyopencl_gbdt.pages.parted_cuts import parted_cuts
 from pyopencl_gbdt.parameters.facts import FitFacts
 from pyopencl_gbdt.parameters.parameters import Parameters

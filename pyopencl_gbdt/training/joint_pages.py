@@ -4,40 +4,157 @@
 
     some rows       how many codes columns will have: memory is planned for joint codes
     cut points      how many they have: joint codes are made of a piece of rows at a time
+
+Then the columns' own codes are let go::
+
+    own codes, by row and by feature      joint codes, one of the two
+    r0: a b c d .. | r1: a b c d ..       by row      histograms read them
+    a: r0 r1 ..    | b: r0 r1 .. ..       by column   trees gather the columns that they draw
+                                          each column is a digit, see ``JointColumns.digit_table``
+
+Rows move, and walk trees, by the digits of their joint codes. A later fit of the same data that
+needs other codes quantises them again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 
 from pyopencl_gbdt.data.dataset import Dataset
-from pyopencl_gbdt.device import Device
+from pyopencl_gbdt.device import Capabilities, Device
 from pyopencl_gbdt.device.arena import MemoryPlan
 from pyopencl_gbdt.device.paper import PaperDevice
+from pyopencl_gbdt.device.switches import JOINT_CODES, asked
+from pyopencl_gbdt.dtypes import BLOCK_BYTES
+from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.fit.page import FitFeatures
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.share import Share
-from pyopencl_gbdt.fit.ways import Ways
-from pyopencl_gbdt.growth.joint_alone import (
-    expects_alone,
-    is_stored,
-    joined_pages,
-    joiner_of,
-    joint_shape,
-    stands_alone,
+from pyopencl_gbdt.fit.ways import (
+    Ways,
+    gathered_columns,
+    gathers_columns,
+    joint_codes_are_few,
+    takes_much,
+    variant_of,
+)
+from pyopencl_gbdt.growth.joint_columns import (
+    blocks_of,
+    joins_blocks,
+    order_of_places,
+    why_no_blocks,
+    why_not_joined,
 )
 from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.pages.cuts import CUT_RULES
-from pyopencl_gbdt.pages.joiner import Joiner, expected_layout, piece_rows
-from pyopencl_gbdt.pages.page import AnyPage, Layout, QuantizedData
+from pyopencl_gbdt.pages.joiner import Joiner, JointShape, expected_layout, piece_rows
+from pyopencl_gbdt.pages.page import AnyPage, Layout, Page, QuantizedData, histogram_rows
 from pyopencl_gbdt.parameters.facts import FitFacts
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.primitives.packed_codes import empty_codes
+from pyopencl_gbdt.primitives.packed_codes import JoinedCodes, empty_codes
 
 #: Returns a fit's parts with pages of a layout, beside what others will allocate.
 PartsOf = Callable[[Layout, Sequence[AnyPage], MemoryPlan], FitParts]
+
+
+def expects_alone(facts: FitFacts) -> bool:
+    """Whether a fit will store joint codes alone if its columns have as many codes as expected."""
+    if not facts.pages.n_joined or (asked(JOINT_CODES) == "auto" and not _pays(facts)):
+        return False
+    return not why_not_alone(facts)
+
+
+def stands_alone(facts: FitFacts, room: int) -> bool:
+    """Whether a fit stores joint codes alone.
+
+    Parameters
+    ----------
+    room : int
+        Bytes that the device has for joint codes that are to be made.
+
+    Raises
+    ------
+    ParameterError
+        If that was asked for, and the fit cannot.
+    """
+    word = asked(JOINT_CODES)
+    if word not in ("auto", "alone") or (word == "auto" and not _pays(facts)):
+        return False
+    needed = BLOCK_BYTES * blocks_of(facts.pages.n_joined) * facts.n_rows
+    why = why_not_alone(facts)
+    if not why and needed > room:
+        why = f"joint codes need {needed} bytes, {room} are there"
+    if why and word == "alone":
+        raise ParameterError(f"{JOINT_CODES}={word!r}: {why}; unset it")
+    return not why
+
+
+def why_not_alone(facts: FitFacts) -> str:
+    """Return why a fit needs the columns' own codes, as words of an error; "" if it does not."""
+    params, pages, caps = facts.parameters, facts.pages, facts.device
+    if pages.given:
+        return "codes that are given to a fit may serve others, too"
+    if pages.adds_histograms:
+        return "only dense codes that stay on one device, in one page, are joined"
+    if params.is_ordered or pages.n_orders > 1:
+        return "rows in several orders are moved by each column's own codes"
+    if caps is not None and variant_of("whole_trees", facts, caps).name == "one_launch":
+        return "a launch that grows whole trees reads each column's own codes beside joint ones"
+    if caps is not None and facts.n_rows > _most_rows(facts, caps):
+        return "a launch would make histograms of all rows, and take too long"
+    return why_not_joined(facts) if gathers_columns(facts) else why_no_blocks(facts)
+
+
+def _most_rows(facts: FitFacts, caps: Capabilities) -> int:
+    """Return the most rows of a page whose histograms read joint codes, or drawn columns."""
+    blocks = max(blocks_of(facts.pages.n_joined), blocks_of(gathered_columns(facts))) + 1
+    return histogram_rows(caps, BLOCK_BYTES * blocks)
+
+
+def _pays(facts: FitFacts) -> bool:
+    """Whether the columns' own codes take much memory, and joint ones are few."""
+    pages, caps = facts.pages, facts.device
+    if caps is None or not pages.n_joined or pages.kind != "dense" or pages.adds_histograms:
+        return False
+    if not takes_much(facts, pages.n_features):
+        return False
+    if not joint_codes_are_few(facts, caps):
+        return False
+    return gathers_columns(facts) or joins_blocks(facts)
+
+
+def joint_shape(features: FitFeatures, facts: FitFacts) -> JointShape:
+    """Return how the joint codes of a fit are stored, if they stand alone."""
+    caps = facts.device
+    assert caps is not None
+    order = None if gathers_columns(facts) else order_of_places(features.joined, caps)
+    return JointShape(features.joined, order)
+
+
+def is_stored(page: AnyPage, facts: FitFacts) -> bool:
+    """Whether a page has the joint codes that a fit reads."""
+    codes = page.codes if isinstance(page, Page) else None
+    return isinstance(codes, JoinedCodes) and (codes.order is None) == gathers_columns(facts)
+
+
+def joiner_of(features: FitFeatures, ways: Ways) -> Joiner:
+    """Return what joins the codes of a fit, if joint codes stand alone."""
+    build = partial(ways.build_kernel, "joint_blocks")
+    return Joiner(joint_shape(features, ways.facts), features.layout, build)
+
+
+def joined_pages(parts: FitParts) -> list[AnyPage]:
+    """Return the page of a fit with joint codes in place of the columns' own codes."""
+    (page,), device = parts.rows.page_list, parts.arena.device
+    joiner = joiner_of(parts.features, parts.ways)
+    assert isinstance(page, Page)
+    joined = joiner.page(device, page.n_rows)
+    joiner.join(page, joined)
+    device.finish()
+    return [joined]
 
 
 @dataclass

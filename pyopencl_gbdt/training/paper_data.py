@@ -19,8 +19,7 @@ from pyopencl_gbdt.device.paper import PaperDevice
 from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.pages.column_bins import sorted_on_device
 from pyopencl_gbdt.pages.columns import Columns, ValueCounts, columns_on
-from pyopencl_gbdt.pages.cuts import Cuts
-from pyopencl_gbdt.pages.levels import layout_of
+from pyopencl_gbdt.pages.cuts import Cuts, layout_of
 from pyopencl_gbdt.pages.page import Layout, QuantizedData
 from pyopencl_gbdt.pages.paged import tiled_codes, tiles_of_sparse
 from pyopencl_gbdt.pages.quantize import FullBins

@@ -49,9 +49,8 @@ from pyopencl_gbdt.growth.round_kernels import RoundKernels
 from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.pages.columns import ColumnSizes
-from pyopencl_gbdt.pages.cuts import CUT_RULES
+from pyopencl_gbdt.pages.cuts import CUT_RULES, cut_features, layout_of, most_levels
 from pyopencl_gbdt.pages.joint_columns import MOST_CELLS
-from pyopencl_gbdt.pages.levels import cut_features, layout_of, most_levels
 from pyopencl_gbdt.pages.page import AnyPage, Layout, QuantizedData, even_layout
 from pyopencl_gbdt.pages.paged import (
     expected_columns,

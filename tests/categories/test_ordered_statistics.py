@@ -8,7 +8,7 @@ import pytest
 from pyopencl_gbdt.categories.ordered_statistics import OrderedStatistics, WalkedOrders
 from pyopencl_gbdt.model.statistics import shrunken_mean
 from pyopencl_gbdt.numerics.random_numbers import drawn_order
-from pyopencl_gbdt.pages.levels import CUTS, N_BINS
+from pyopencl_gbdt.pages.cuts import CUTS, N_BINS
 from tests.compare import assert_same_bits
 from tests.reference.ordered_statistics import ordered_statistics
 

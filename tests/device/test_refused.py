@@ -18,7 +18,7 @@ from pyopencl_gbdt.errors import (
 )
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.prediction import on_host
+from pyopencl_gbdt.prediction import walk_rows
 from pyopencl_gbdt.training.fit import Fit
 from tests.conftest import TEST_DEVICE
 from tests.device.fits import PARAMS, X, Y, fit, text_of
@@ -105,7 +105,7 @@ def test_the_next_histogram_takes_over(device, expected, refusing):
 
 
 def test_prediction_falls_back_too(device, refusing, monkeypatch):
-    monkeypatch.setattr(on_host, "MOST_WALKS", 0)
+    monkeypatch.setattr(walk_rows, "MOST_WALKS", 0)
     model = fit()
     expected = model.predict(X, device=TEST_DEVICE)
     first = fallbacks("predict", device.caps)[0]

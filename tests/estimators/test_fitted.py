@@ -16,7 +16,7 @@ from pyopencl_gbdt import (
 )
 from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.errors import DataError, NotFittedError, ParameterError
-from pyopencl_gbdt.prediction import on_host, walk_rows
+from pyopencl_gbdt.prediction import walk_rows
 from tests.compare import assert_same_bits
 from tests.conftest import TEST_DEVICE
 
@@ -59,7 +59,7 @@ def test_the_logarithm_of_nothing():
 def test_stages_are_those_of_predictions_of_some_rounds(classifier, n_rows, monkeypatch):
     """Of few rows on the host, of many on the device; also where some rounds are in memory."""
     rows = X[:n_rows]
-    monkeypatch.setattr(on_host, "MOST_WALKS", 100)
+    monkeypatch.setattr(walk_rows, "MOST_WALKS", 100)
     monkeypatch.setattr(walk_rows, "_STAGES_BYTES", 4 * 4 * n_rows)
     for name in ("predict", "predict_proba"):
         stages = list(getattr(classifier, f"staged_{name}")(rows))

@@ -8,7 +8,7 @@ import pytest
 from pyopencl_gbdt import Dataset, GBDTClassifier, GBDTRegressor
 from pyopencl_gbdt.errors import DataError, NoDeviceError, NotFittedError, ParameterError
 from pyopencl_gbdt.explain import partial_dependence
-from pyopencl_gbdt.prediction import on_host
+from pyopencl_gbdt.prediction import walk_rows
 from tests.compare import assert_same_bits
 from tests.conftest import TEST_DEVICE
 from tests.explain.samples import KINDS, TOWNS, model_of, numbers, rows_of, table
@@ -83,8 +83,8 @@ def test_without_a_device_and_of_an_estimator(monkeypatch):
     def none(*_):
         raise NoDeviceError("none")
 
-    monkeypatch.setattr(on_host, "open_device", none)
-    monkeypatch.setattr(on_host, "_found", {})
+    monkeypatch.setattr(walk_rows, "open_device", none)
+    monkeypatch.setattr(walk_rows, "_found", {})
     monkeypatch.setenv("PYOPENCL_GBDT_DEVICE", "")
     found = partial_dependence(model, rows, "area", kind="both")
     assert_same_bits(found.individual, wanted.individual)

@@ -9,7 +9,7 @@ import pytest
 from pyopencl_gbdt import GBDTRandomForestRegressor
 from pyopencl_gbdt.errors import DataError, NoDeviceError, ParameterError
 from pyopencl_gbdt.explain import proximities
-from pyopencl_gbdt.prediction import on_host
+from pyopencl_gbdt.prediction import walk_rows
 from tests.compare import assert_same_bits
 from tests.conftest import TEST_DEVICE
 from tests.explain.samples import model_of, numbers, rows_of
@@ -36,8 +36,8 @@ def test_without_a_device_and_of_an_estimator(monkeypatch):
     def none(*_):
         raise NoDeviceError("none")
 
-    monkeypatch.setattr(on_host, "open_device", none)
-    monkeypatch.setattr(on_host, "_found", {})
+    monkeypatch.setattr(walk_rows, "open_device", none)
+    monkeypatch.setattr(walk_rows, "_found", {})
     monkeypatch.setenv("PYOPENCL_GBDT_DEVICE", "")
     assert_same_bits(proximities(forest.model_, X), wanted)
 

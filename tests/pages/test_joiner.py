@@ -9,18 +9,17 @@ from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.device import open_device, staging
 from pyopencl_gbdt.device.switches import JOINT_CODES
 from pyopencl_gbdt.errors import KernelBuildError, KernelFallbackWarning, ParameterError
-from pyopencl_gbdt.growth import histogram, joint_alone, joint_columns
+from pyopencl_gbdt.growth import histogram, joint_columns
 from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.pages import budget, joiner
-from pyopencl_gbdt.pages.cuts import CUT_RULES
+from pyopencl_gbdt.pages.cuts import CUT_RULES, cut_features, layout_of
 from pyopencl_gbdt.pages.joiner import expected_layout
-from pyopencl_gbdt.pages.levels import cut_features, layout_of
 from pyopencl_gbdt.pages.quantize import Quantizer
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.primitives import histogram_kernel
 from pyopencl_gbdt.primitives.packed_codes import bytes_of_codes
-from pyopencl_gbdt.training import placement
+from pyopencl_gbdt.training import joint_pages, placement
 from pyopencl_gbdt.training.fit import Fit
 from pyopencl_gbdt.training.memory_estimate import estimate_memory
 from tests.conftest import TEST_DEVICE
@@ -47,7 +46,7 @@ def _pays(monkeypatch):
     """Let joint codes stand alone wherever they can, as on a GPU of NVIDIA with large data."""
     monkeypatch.setenv(JOINT_CODES, "auto")
     monkeypatch.setattr(joint_columns, "joint_codes_pay", lambda facts: True)
-    monkeypatch.setattr(joint_alone, "_pays", lambda facts: True)
+    monkeypatch.setattr(joint_pages, "_pays", lambda facts: True)
     monkeypatch.setattr(placement, "may_stand_alone", lambda facts, n_features: True)
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from pyopencl_gbdt.errors import ParameterError
-from pyopencl_gbdt.pages.levels import MOST_LEVELS
+from pyopencl_gbdt.pages.cuts import MOST_LEVELS
 from pyopencl_gbdt.parameters.category_offers import SETS, STATISTICS, Offer, offers
 from pyopencl_gbdt.parameters.parameters import Parameters
 

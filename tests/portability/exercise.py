@@ -37,8 +37,8 @@ from pyopencl_gbdt.prediction.contributions import sums
 from pyopencl_gbdt.prediction.contributions.kinds import Kind
 from pyopencl_gbdt.prediction.contributions.path_factors import path_factors
 from pyopencl_gbdt.prediction.margins import predict_margins
-from pyopencl_gbdt.prediction.on_host import trees_of
 from pyopencl_gbdt.prediction.walk_cells import margins_of_cells
+from pyopencl_gbdt.prediction.walk_rows import trees_of
 from tests.compare import assert_same_bits
 from tests.device.vocabulary import strip_comments
 from tests.doctor.twins import TWINS

@@ -16,7 +16,7 @@ from pyopencl_gbdt.data.arrays.check_sparse import check_sparse
 from pyopencl_gbdt.device import discovery, open_device
 from pyopencl_gbdt.device.drivers import forked
 from pyopencl_gbdt.errors import DataError, DeviceError, NoDeviceError
-from pyopencl_gbdt.prediction import host_walk, on_host
+from pyopencl_gbdt.prediction import host_walk, walk_rows
 from pyopencl_gbdt.prediction.margins import predict_margins
 from tests.compare import assert_same_bits
 from tests.conftest import TEST_DEVICE
@@ -82,12 +82,12 @@ def no_device(monkeypatch):
     """No OpenCL, no CUDA, and nothing is remembered of devices that were there."""
     monkeypatch.setattr(discovery, "_opencl", lambda: ([], ["OpenCL: no platform"]))
     monkeypatch.setattr(discovery, "_cuda", lambda: ([], []))
-    monkeypatch.setattr(on_host, "_found", {})
+    monkeypatch.setattr(walk_rows, "_found", {})
     monkeypatch.delenv(discovery.ENVIRONMENT, raising=False)
 
 
 def on_a_host(model, values, device=TEST_DEVICE, rounds=(0, 5)):
-    return on_host.host_rows(model.ensemble, values, device, rounds)
+    return walk_rows.host_rows(model.ensemble, values, device, rounds)
 
 
 # -- few rows, where there is a device -------------------------------------------------------------
@@ -113,7 +113,7 @@ def test_others_go_to_the_device(model, device, monkeypatch):
         ("_MOST_KEPT", 2),
         ("_MOST_VALUES", 8),
     ):
-        monkeypatch.setattr(on_host, name, few)
+        monkeypatch.setattr(walk_rows, name, few)
         assert on_a_host(model, values) is None
         assert on_a_host(model, values, "auto") is None
         monkeypatch.undo()

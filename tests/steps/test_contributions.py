@@ -14,7 +14,7 @@ from pyopencl_gbdt.prediction.contributions.explain_rows import finish
 from pyopencl_gbdt.prediction.contributions.kinds import Kind
 from pyopencl_gbdt.prediction.contributions.path_factors import path_factors
 from pyopencl_gbdt.prediction.contributions.quantum import Starts
-from pyopencl_gbdt.prediction.on_host import trees_of
+from pyopencl_gbdt.prediction.walk_rows import trees_of
 from tests import explained
 from tests.compare import assert_same_bits
 

@@ -9,12 +9,12 @@ from pyopencl_gbdt.device.capabilities import CARD
 from pyopencl_gbdt.device.switches import JOINT_CODES
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.fit.parts import has_joint_codes
-from pyopencl_gbdt.growth.joint_alone import stands_alone, why_not_alone
 from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.pages.joint_columns import join_columns
 from pyopencl_gbdt.parameters.facts import FitFacts
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.primitives import histogram_kernel
+from pyopencl_gbdt.training.joint_pages import stands_alone, why_not_alone
 from pyopencl_gbdt.training.memory_estimate import estimate_memory
 from tests.conftest import TEST_DEVICE
 from tests.device.fakes import FakeDevice

@@ -12,8 +12,8 @@ from pyopencl_gbdt.model.leaf_kinds import LINEAR
 from pyopencl_gbdt.model.linear_leaves import LinearTerms, no_terms
 from pyopencl_gbdt.prediction import margins as prediction
 from pyopencl_gbdt.prediction import walk_rows
-from pyopencl_gbdt.prediction.on_host import HostRows, host_rows
 from pyopencl_gbdt.prediction.packing import packed
+from pyopencl_gbdt.prediction.walk_rows import HostRows, host_rows
 from tests.compare import assert_same_bits
 from tests.reference import predict as twin
 from tests.steps.test_predict import SPECIAL, codes_of, ensemble, with_sets

@@ -8,8 +8,8 @@ import pytest
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.prediction import margins as prediction
 from pyopencl_gbdt.prediction import walk_rows
-from pyopencl_gbdt.prediction.on_host import HostRows
 from pyopencl_gbdt.prediction.packing import packed
+from pyopencl_gbdt.prediction.walk_rows import HostRows
 from tests.compare import assert_same_bits
 from tests.reference import predict as twin
 from tests.steps.test_predict import SPECIAL, codes_of, ensemble, with_sets

@@ -21,9 +21,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.device.team.channel import Channel
-from pyopencl_gbdt.device.team.current import current_team, set_current_team
 from pyopencl_gbdt.device.team.handshake import Limits, seconds
-from pyopencl_gbdt.device.team.member import Alone
+from pyopencl_gbdt.device.team.member import Alone, current_team, set_current_team
 from pyopencl_gbdt.device.team.messages import UserValue
 from pyopencl_gbdt.device.team.mpi import MpiTeam, job_communicator
 from pyopencl_gbdt.device.team.tracker import tracked_team

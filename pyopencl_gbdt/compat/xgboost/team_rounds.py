@@ -35,7 +35,7 @@ from pyopencl_gbdt.compat.xgboost.rounds import Plan, Rounds
 from pyopencl_gbdt.compat.xgboost.row_facts import RowFacts
 from pyopencl_gbdt.compat.xgboost.settings import Settings
 from pyopencl_gbdt.data.dataset import Dataset
-from pyopencl_gbdt.device.team.current import working_for
+from pyopencl_gbdt.device.team.member import working_for
 from pyopencl_gbdt.device.team.messages import OwnHooks
 from pyopencl_gbdt.device.team.sliced_sums import HostTeam
 from pyopencl_gbdt.errors import ParameterError

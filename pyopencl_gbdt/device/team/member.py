@@ -9,9 +9,10 @@ sums.
 
 from __future__ import annotations
 
+import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -36,7 +37,6 @@ from pyopencl_gbdt.messages import show
 
 if TYPE_CHECKING:
     from pyopencl_gbdt.device.team.sums import Buffers, Window
-
 
 #: An array of integers.
 Integers = TypeVar("Integers", bound=npt.NDArray[Any])
@@ -270,3 +270,33 @@ def check_same(
                         f"expected the same on all ranks; {move}"
                     )
                 )
+
+
+class _Current(threading.local):
+    """The team of one thread; None where it works alone."""
+
+    team: Team | None = None
+
+
+_CURRENT = _Current()
+
+
+def current_team() -> Team | None:
+    """Return the team that this thread works for, or None."""
+    return _CURRENT.team
+
+
+def set_current_team(team: Team | None) -> None:
+    """Let this thread work for a team from now on; None: alone."""
+    _CURRENT.team = team
+
+
+@contextmanager
+def working_for(team: Team | None) -> Iterator[None]:
+    """Let this thread work for a team within the block; None: alone."""
+    before = _CURRENT.team
+    _CURRENT.team = team
+    try:
+        yield
+    finally:
+        _CURRENT.team = before

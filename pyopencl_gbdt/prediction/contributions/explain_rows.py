@@ -42,9 +42,8 @@ from pyopencl_gbdt.prediction.contributions.sums import (
 )
 from pyopencl_gbdt.prediction.leaf_terms import PackedLinear, RowBlock
 from pyopencl_gbdt.prediction.margins import tried
-from pyopencl_gbdt.prediction.on_host import trees_of
 from pyopencl_gbdt.prediction.packing import Kept, numbers_of, packed
-from pyopencl_gbdt.prediction.walk_rows import walk
+from pyopencl_gbdt.prediction.walk_rows import trees_of, walk
 from pyopencl_gbdt.prediction.weighted_trees import plain_model
 
 F32 = npt.NDArray[np.float32]

@@ -22,8 +22,8 @@ from pyopencl_gbdt.prediction.contributions.kinds import Kind
 from pyopencl_gbdt.prediction.contributions.path_factors import PathFactors
 from pyopencl_gbdt.prediction.contributions.quantum import Starts
 from pyopencl_gbdt.prediction.margins import given_to
-from pyopencl_gbdt.prediction.on_host import is_there
 from pyopencl_gbdt.prediction.packing import packed
+from pyopencl_gbdt.prediction.walk_rows import is_there
 
 F32 = npt.NDArray[np.float32]
 F64 = npt.NDArray[np.float64]
