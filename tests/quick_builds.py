@@ -10,7 +10,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 from pyopencl_gbdt.device.opencl.device import OpenCLDevice
-from pyopencl_gbdt.device.opencl.source import POCL
+from pyopencl_gbdt.device.opencl.pocl import POCL
 
 
 @contextmanager

@@ -10,7 +10,7 @@ import pyopencl_gbdt
 from pyopencl_gbdt import Dataset, GBDTRegressor, train
 from pyopencl_gbdt.callbacks import ProgressBar, monitor
 from pyopencl_gbdt.device import program as builds
-from pyopencl_gbdt.device.opencl.source import POCL
+from pyopencl_gbdt.device.opencl.pocl import POCL
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.gradients.gradients import EXPONENTS
 from pyopencl_gbdt.logger import NOTES, ROUNDS, register_logger, tell

@@ -9,8 +9,8 @@ import pytest
 
 from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.device.opencl.device import OpenCLDevice
+from pyopencl_gbdt.device.opencl.pocl import POCL
 from pyopencl_gbdt.device.opencl.program import OpenCLProgram
-from pyopencl_gbdt.device.opencl.source import POCL
 from pyopencl_gbdt.device.render import header
 from tests.conftest import TEST_DEVICE
 

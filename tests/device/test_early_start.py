@@ -106,13 +106,16 @@ def test_the_loader_of_pyopencl_is_asked(monkeypatch, device):
             self.library = own(path)
 
         def clGetPlatformIDs(self, *arguments):  # noqa: N802 - OpenCL's name
-            found.append((self.library.clGetPlatformIDs(*arguments), arguments[-1]._obj.value))
+            status = self.library.clGetPlatformIDs(*arguments)
+            if arguments[1] is None:
+                found.append((status, arguments[-1]._obj.value))
+            return status
 
     monkeypatch.setattr(early_start.ctypes, "CDLL", Library)
     thread = threading.Thread(target=early_start._opencl, args=["opencl:0"])
     thread.start()
     thread.join()
-    ((status, n_platforms),) = found
+    status, n_platforms = found[0]
     assert status == 0
     assert n_platforms > 0
 
@@ -131,7 +134,7 @@ def test_the_context_of_the_only_gpu_is_the_fits(monkeypatch, device):
     if device.caps.api != "opencl":
         pytest.skip("a context of OpenCL")
     handle = device.cl_device
-    monkeypatch.setattr(early_start, "_gpus", lambda *_: [ctypes.c_void_p(handle.int_ptr)])
+    _only_gpus(monkeypatch, [handle.int_ptr])
     monkeypatch.setattr(early_start, "_begun", 0)
     monkeypatch.setattr(opencl_device, "_contexts", {})
     monkeypatch.delenv(early_start.ENVIRONMENT, raising=False)
@@ -147,8 +150,15 @@ def test_the_context_of_the_only_gpu_is_the_fits(monkeypatch, device):
 @pytest.mark.parametrize(("wanted", "n_gpus"), [("gpu", 0), ("gpu", 2), ("gpu:1", 1), ("cpu", 1)])
 def test_no_context_is_created_where_another_device_may_be_meant(monkeypatch, wanted, n_gpus):
     pytest.importorskip("pyopencl")
-    monkeypatch.setattr(early_start, "_gpus", lambda *_: [ctypes.c_void_p(8)] * n_gpus)
+    _only_gpus(monkeypatch, [8] * n_gpus)
+    monkeypatch.setattr(early_start.pocl, "context_that_loads", lambda opencl: {})
     monkeypatch.setattr(early_start, "_contexts", {})
     monkeypatch.delenv("PYOPENCL_GBDT_DEVICE", raising=False)
     early_start._opencl(wanted)
     assert early_start._contexts == {}
+
+
+def _only_gpus(monkeypatch, handles):
+    found = [ctypes.c_void_p(handle) for handle in handles]
+    monkeypatch.setattr(early_start.Loader, "platforms", lambda self: ["the only one"])
+    monkeypatch.setattr(early_start.Loader, "devices", lambda self, platform, kind: found)

@@ -9,7 +9,8 @@ import pytest
 from pyopencl_gbdt.device import last_group
 from pyopencl_gbdt.device.followed_source import NotFollowedError, followed_source
 from pyopencl_gbdt.device.last_group import followed
-from pyopencl_gbdt.device.opencl.source import INLINED, POCL
+from pyopencl_gbdt.device.opencl.pocl import POCL
+from pyopencl_gbdt.device.opencl.source import INLINED
 from pyopencl_gbdt.device.program import Launch
 from pyopencl_gbdt.device.render import header
 from pyopencl_gbdt.errors import KernelBuildError

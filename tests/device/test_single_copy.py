@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from pyopencl_gbdt.device.opencl.source import POCL, with_single_copies
+from pyopencl_gbdt.device.opencl.pocl import POCL
+from pyopencl_gbdt.device.opencl.source import with_single_copies
 from pyopencl_gbdt.device.render import header, render
 from pyopencl_gbdt.device.signature import signatures
 from tests.device.plausible import few, templates

@@ -7,7 +7,7 @@ import pyopencl as cl
 import pytest
 
 from pyopencl_gbdt.device import TABLE
-from pyopencl_gbdt.device.opencl.source import NO_HEADER, POCL
+from pyopencl_gbdt.device.opencl.pocl import NO_HEADER, POCL
 from pyopencl_gbdt.device.render import declared, render, template_files, template_text
 from tests.device.plausible import LIBRARIES, VALUES, combinations, few, templates
 from tests.device.vocabulary import complaints, header, strip_comments

@@ -11,7 +11,7 @@ from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.data.targets import check_base_margin
 from pyopencl_gbdt.device.drivers import measured_facts
 from pyopencl_gbdt.device.opencl import device as opencl
-from pyopencl_gbdt.device.opencl.source import POCL
+from pyopencl_gbdt.device.opencl.pocl import POCL
 from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.numerics.portable_math import as_margin, finite
 from pyopencl_gbdt.parameters.parameters import Parameters

@@ -13,7 +13,7 @@ import pytest
 
 from pyopencl_gbdt import Dataset, KernelObjective, devices, train
 from pyopencl_gbdt.device import base, find, open_device
-from pyopencl_gbdt.device.opencl.source import POCL
+from pyopencl_gbdt.device.opencl.pocl import POCL
 from pyopencl_gbdt.device.team import sums as team_sums
 from pyopencl_gbdt.device.team import threads as team_threads
 from pyopencl_gbdt.device.team.messages import TreesAtATime

@@ -1,12 +1,18 @@
 """Compile kernels in a second process while the first one builds and launches others.
 
 PoCL compiles a kernel when it is launched first, one at a time in a process, however many cores
-there are. It keeps what it compiled on disk. So where its folder is empty, a helper process gets
-the sources of a fit's rounds and compiles their kernels, too. It begins with those that were built
-first. Once the fit launches kernels, the helper goes on from the other end, so both meet halfway.
+there are. It keeps what it compiled on disk. So where its folder is empty, a helper process
+compiles kernels, too:
 
-The helper launches each kernel with two work-groups in z, which makes it return at once; see
-``cl_kernels/dialect_opencl_fast_build.h``. If the helper fails, the fit compiles all kernels.
+    the fit     sorts columns |builds and compiles its share |waits|rounds
+    the helper  last kernel first |compiles its share ............|
+
+While columns are sorted, the helper compiles the last kernel that it knows first, and the fit
+launches the first ones. The programs of the rounds are planned before any is built. When the first
+one is needed, both get a share of them.
+
+A kernel that is launched with two work-groups in z returns at once, which makes PoCL compile it;
+see ``cl_kernels/dialect_opencl_fast_build.h``. If the helper fails, the fit compiles all kernels.
 ``PYOPENCL_GBDT_BUILD_AHEAD=off`` does without.
 """
 
@@ -18,71 +24,160 @@ import json
 import os
 import subprocess
 import threading
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from pyopencl_gbdt.device import helper_process
 from pyopencl_gbdt.device.drivers import folders as driver_folders
 from pyopencl_gbdt.device.helper_process import usable_cores
 from pyopencl_gbdt.device.variants.table import KERNELS
+from pyopencl_gbdt.lazy_dataclasses import dataclass
 
 ENVIRONMENT = "PYOPENCL_GBDT_BUILD_AHEAD"
-#: Says that the fit launches kernels, see ``BuildOrders``.
-TURN = "turn"
-#: Says that nothing more comes; a forked process may keep the pipe open.
-END = "end"
 _CODE = (
-    "from pyopencl_gbdt.device.helpers import compile_kernels; compile_kernels(int(sys.argv[2]))"
+    "from pyopencl_gbdt.device.opencl.compile_ahead import compile_kernels; "
+    "compile_kernels(sys.argv[2], int(sys.argv[3]))"
 )
+#: Kernels' names, and the NumPy types of their arguments; empty for arrays.
+Kernels = Sequence[tuple[str, list[str]]]
+#: Seconds that a fit waits for the helper; then it compiles the kernels itself.
+_LONGEST = 60
 #: Seconds that a process waits at its end for the helper to finish the kernel that it compiles.
 _PATIENCE = 10
 #: The helper of this process, if it has one.
 _helper: BuildHelper | None = None
 
 
+@dataclass
+class Planned:
+    """A program of the rounds; a process builds it when its first kernel is needed.
+
+    Attributes
+    ----------
+    source : str
+    options : str
+    kernels : Kernels
+    compile : callable
+        Builds the program in this process, and has PoCL compile the kernels.
+    is_own : bool
+        Whether this process compiles it, not the helper.
+    n_compiled : int
+        Kernels that the helper has compiled.
+    """
+
+    source: str
+    options: str
+    kernels: Kernels
+    compile: Callable[[], object]
+    is_own: bool = True
+    n_compiled: int = 0
+
+
 class BuildHelper:
-    """A process that compiles kernels.
+    """A process that compiles kernels, see ``compile_ahead``.
 
     Parameters
     ----------
+    library : str
+        A file that is linked to OpenCL's loader.
     number : int
         The device's number on its platform.
     """
 
-    def __init__(self, number: int) -> None:
+    def __init__(self, library: str, number: int) -> None:
         self.owner = os.getpid()
         self.process = helper_process.start(
             _CODE,
+            library,
             str(number),
             stdin=subprocess.PIPE,
-            variables={
-                driver_folders.POCL: str(driver_folders.pocl_folder()),
-                "OPENBLAS_NUM_THREADS": "1",  # NumPy's threads would take time from the fit's
-            },
+            stdout=subprocess.PIPE,
+            variables={driver_folders.POCL: str(driver_folders.pocl_folder())},
         )
-        self._turned = False
+        self._planned: list[Planned] = []
+        self._is_shared = self._binds = self._has_ended = False
+        self._changed = threading.Condition()
+        try:
+            threading.Thread(target=self._read, daemon=True).start()
+        except RuntimeError:  # the system refuses a thread
+            self.process.kill()
+            raise
         atexit.register(self.end)
 
-    def add(self, source: str, options: list[str], kernels: list[tuple[str, list[str]]]) -> None:
-        """Compile kernels of a program that PoCL's folder holds.
+    def add(self, source: str, options: str, kernels: Kernels) -> None:
+        """Compile kernels of a program that PoCL's folder holds; source and options as built."""
+        self._say([-1, source, options, kernels])
 
-        Parameters
-        ----------
-        source : str
-            As it was built.
-        kernels : list of (str, list of str)
-            Names, and the NumPy types of the arguments; empty for arrays.
+    def plan(self, program: Planned) -> Callable[[], None] | None:
+        """Plan a program of the rounds.
+
+        Returns
+        -------
+        callable or None
+            To be called before the program is built: waits for the helper, if it compiles the
+            program. None if the programs are shared already: then build it at once.
         """
-        self._say([source, options, kernels])
+        with self._changed:
+            same = [one for one in self._planned if one.source == program.source]
+            if self._is_shared and not same:
+                return None
+            if not same:
+                self._planned.append(program)
+        return partial(self._before, same[0] if same else program)
 
-    def turn(self) -> None:
-        """Go on with the program that was added last."""
-        if not self._turned:
-            self._turned = True
-            self._say(TURN)
+    def _before(self, program: Planned) -> None:
+        self._share()
+        if program.is_own:
+            return
+        while (own := self._next_own()) is not None:
+            own.compile()
+        with self._changed:
+            self._changed.wait_for(
+                lambda: self._has_ended or program.n_compiled == len(program.kernels), _LONGEST
+            )
+
+    def _share(self) -> None:
+        """Give each process a share of the programs: the longest one to the helper, and so on."""
+        with self._changed:
+            if self._is_shared:
+                return
+            self._is_shared = True
+            own = helpers = 0
+            for program in sorted(self._planned, key=lambda program: -len(program.source)):
+                program.is_own = own < helpers
+                if program.is_own:
+                    own += len(program.source)
+                else:
+                    helpers += len(program.source)
+                    number = self._planned.index(program)
+                    self._say([number, program.source, program.options, program.kernels])
+
+    def _next_own(self) -> Planned | None:
+        with self._changed:
+            own = [one for one in self._planned if one.is_own and one.n_compiled == 0]
+            if not own:
+                return None
+            own[0].n_compiled = len(own[0].kernels)
+            return own[0]
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            if (number := int(line)) >= 0:
+                with self._changed:
+                    self._planned[number].n_compiled += 1
+                    self._changed.notify_all()
+        with self._changed:
+            self._has_ended = True
+            self._changed.notify_all()
+
+    def binds(self) -> None:
+        """Note that the fit binds its launches."""
+        self._binds = True
 
     def launched(self) -> None:
-        """End the helper, if it has turned: then the fit has launched what it was to compile."""
-        if self._turned:
+        """End the helper, if the fit has launched what it was to compile."""
+        if self._binds:
             self.close()
 
     def close(self) -> None:
@@ -91,7 +186,7 @@ class BuildHelper:
         if pipe is None or pipe.closed or os.getpid() != self.owner:
             return
         with contextlib.suppress(OSError, ValueError):
-            pipe.write(json.dumps(END).encode() + b"\n")
+            pipe.write(b"null\n")
             pipe.close()
         threading.Thread(target=self.process.wait, daemon=True).start()  # so it leaves no zombie
 
@@ -106,7 +201,7 @@ class BuildHelper:
             self.process.kill()
             self.process.wait()
 
-    def _say(self, message: Any) -> None:
+    def _say(self, message: list[object]) -> None:
         pipe = self.process.stdin
         if pipe is None or pipe.closed or os.getpid() != self.owner:
             return
@@ -117,19 +212,19 @@ class BuildHelper:
             self.close()
 
 
-def start(number: int) -> None:
+def start(library: str, number: int) -> None:
     """Start the helper of this process, where a second core is free for it; once a process."""
     global _helper  # noqa: PLW0603 - a fact of the process
     if current() is not None or os.name != "posix" or not helper_process.possible():
         return
     if is_off() or usable_cores() < 2:
         return
-    with contextlib.suppress(OSError):  # no process is left
-        _helper = BuildHelper(number)
+    with contextlib.suppress(OSError, RuntimeError):  # no process or thread is left
+        _helper = BuildHelper(library, number)
 
 
 def runs_at_once(template: str) -> bool:
-    """Tell whether kernels run as soon as they are built; then a helper would come too late."""
+    """Tell whether kernels run as soon as they are built."""
     return template in KERNELS and KERNELS[template].phase == "set-up"
 
 

@@ -22,9 +22,9 @@ from pyopencl_gbdt.device.given_arrays import as_dtype, as_shape
 from pyopencl_gbdt.device.opencl import build_ahead, command_buffers, compile_apart, huge_pages
 from pyopencl_gbdt.device.opencl.build_beside import compiled_beside, start_helpers
 from pyopencl_gbdt.device.opencl.facts import message
-from pyopencl_gbdt.device.opencl.pocl import warm_up
+from pyopencl_gbdt.device.opencl.pocl import POCL, warm_up
 from pyopencl_gbdt.device.opencl.program import LaterProgram, OpenCLProgram, WaitingProgram
-from pyopencl_gbdt.device.opencl.source import POCL, build_source, quiet_builds
+from pyopencl_gbdt.device.opencl.source import add_to_helper, build_source, plan, quiet_builds
 from pyopencl_gbdt.device.opencl.transfers import Guard, OpenCLTransfers, Pause, clear, seconds
 from pyopencl_gbdt.device.program import Action, Program, numbered
 from pyopencl_gbdt.device.render import Param
@@ -48,8 +48,6 @@ _Key = tuple[int, int, str, tuple[str, ...]]  # process, context, source and opt
 _programs: dict[_Key, cl.Program] = {}
 #: Platforms whose compiler works in threads, and the largest groups that every kernel runs in.
 _BUILD_IN_THREADS, _SURE = ("NVIDIA CUDA",), 256
-#: Copies to the device whose events are kept.
-_MOST_HANDED = 64
 
 
 def is_shared(context: Any) -> bool:
@@ -67,7 +65,7 @@ class OpenCLDevice(Device):
         self.works_in_place = self.borrows and caps.kind == "cpu"
         self.build_share = _POCL_BUILD_SHARE if caps.platform == POCL else 1.0
         self.cl_device = device
-        self._handed: deque[Any] = deque(maxlen=_MOST_HANDED)
+        self._handed: deque[Any] = deque(maxlen=64)  # events of copies to the device
         if profile:
             self.profiler = Profiler(seconds)
         key = (os.getpid(), device.int_ptr)
@@ -106,12 +104,10 @@ class OpenCLDevice(Device):
         self.queue = other.queue
 
     def _allocate(self, nbytes: int, array: DeviceArray) -> Any:
-        fails = (
-            f"cannot allocate {nbytes} bytes beside {self.allocated_bytes} taken already",
-            "use fewer rows or features, or set a device_memory= below "
-            f"{self.allocated_bytes + nbytes}",
-        )
-        made = self._buffer(cl.mem_flags.READ_WRITE, fails, size=nbytes)
+        most = self.allocated_bytes + nbytes
+        says = f"cannot allocate {nbytes} bytes beside {self.allocated_bytes} taken already"
+        next_move = f"use fewer rows or features, or set a device_memory= below {most}"
+        made = self._buffer(cl.mem_flags.READ_WRITE, (says, next_move), size=nbytes)
         return huge_pages.ask_for(made, self.queue, nbytes) if self.works_in_place else made
 
     def _buffer(self, flags: int, fails: tuple[str, str], **given: Any) -> Any:
@@ -119,9 +115,8 @@ class OpenCLDevice(Device):
         try:
             return cl.Buffer(self.context, flags, **given)
         except cl.Error as error:
-            raise MemoryPlanError(
-                f"{self.caps.label} {fails[0]}: {message(error)}; {fails[1]}"
-            ) from error
+            says = f"{self.caps.label} {fails[0]}: {message(error)}; {fails[1]}"
+            raise MemoryPlanError(says) from error
 
     def borrow(self, host: Array) -> DeviceArray:
         if not (self.borrows and host.nbytes):
@@ -144,11 +139,10 @@ class OpenCLDevice(Device):
         both = cl.map_flags.READ | cl.map_flags.WRITE
         try:
             buffer = cl.Buffer(self.context, flags, nbytes)
-            host, _ = cl.enqueue_map_buffer(self.queue, buffer, both, 0, nbytes, np.uint8)
+            host: Array = cl.enqueue_map_buffer(self.queue, buffer, both, 0, nbytes, np.uint8)[0]
         except cl.Error:  # no such memory is left; ordinary memory works too
             return super().pinned(nbytes)
-        pinned: Array = host
-        return pinned
+        return host
 
     def write_later(self, array: DeviceArray, host: Array, start_bytes: int) -> Wait:
         with Guard(self, "writing its memory"):
@@ -277,20 +271,28 @@ class OpenCLDevice(Device):
         if self.builds_later and self.programs.is_new and self.caps.platform in _BUILD_IN_THREADS:
             start_helpers(self.caps)
         source = self.programs.source(template, "opencl", wg_size=wg_size, **params)
-        if self.builds_later and self._begins(template, source, wg_size):
-            alone = partial(self._build_alone, template, source, wg_size, params)
-            return LaterProgram(self, source, wg_size, alone)
-        return self.build_rendered(template, source, wg_size, params)
+        before = self._elsewhere(template, source, wg_size, params) if self.builds_later else None
+        if before is None:
+            return self.build_rendered(template, source, wg_size, params)
+        alone = partial(self._build_alone, template, source, wg_size, params)
+        return LaterProgram(self, source, wg_size, lambda: (before(), alone())[1])
 
-    def _begins(self, template: str, source: str, wg_size: int) -> bool:
-        """Tell whether another process compiles a program now; False if it is there or never is."""
-        if self._key(source, wg_size) in _programs or not compile_apart.needed(self.caps):
-            return False
-        source, options = compile_apart.guarded(source), self._options(wg_size)
-        if self.programs.load(key := self._cache_key(source, options)) is not None:
-            return False
-        compile_apart.submit(self.caps, key, source, options, template)
-        return True
+    def _elsewhere(
+        self, template: str, source: str, wg_size: int, params: dict[str, Param]
+    ) -> Callable[[], object] | None:
+        """Let another process compile a program; return what waits for it, None if none does."""
+        if self._key(source, wg_size) in _programs:
+            return None
+        caps, options = self.caps, self._options(wg_size)
+        if compile_apart.needed(caps):
+            source = compile_apart.guarded(source)
+            if self.programs.load(key := self._cache_key(source, options)) is not None:
+                return None
+            return compile_apart.submit(caps, key, source, options, template).exception
+        if wg_size > 1 or params.get("statements") or build_ahead.runs_at_once(template):
+            return None
+        build = partial(self._build_alone, template, source, wg_size, params)
+        return plan(self.queue, source, options, lambda: build().program)
 
     def build_rendered(
         self, template: str, source: str, wg_size: int, params: dict[str, Param], sure: int = _SURE
@@ -359,6 +361,8 @@ class OpenCLDevice(Device):
 
     def _compile(self, template: str, source: str, wg_size: int, params: dict[str, Param]) -> Any:
         caps, options = self.caps, self._options(wg_size)
+        where = f"{caps.label}, driver {caps.driver}"
+        fails = f"kernel {template!r} does not build on {where}, with wg_size={wg_size}, {params}"
         apart = compile_apart.needed(caps)
         if apart:
             source = compile_apart.guarded(source)
@@ -369,10 +373,7 @@ class OpenCLDevice(Device):
             try:
                 compile_apart.submit(caps, key, source, options, template).result()
             except compile_apart.CompilerError as error:
-                raise KernelBuildError(
-                    f"kernel {template!r} does not compile on {caps.label}, driver {caps.driver}, "
-                    f"with wg_size={wg_size}, {params}: {error}"
-                ) from error
+                raise KernelBuildError(f"{fails}: {error}") from error
             binary = self.programs.load(key)
         if binary is None and compiled_beside(caps, key, source, options, template):
             binary = self.programs.load(key)
@@ -386,15 +387,14 @@ class OpenCLDevice(Device):
                 program = build_source(
                     self.context, caps.platform, source, options, alone=wg_size == 1,
                     own_code=bool(params.get("statements")),
-                    ahead=not build_ahead.runs_at_once(template),
                 )  # fmt: skip
             except cl.Error as error:
-                raise KernelBuildError(
-                    f"kernel {template!r} does not build on {caps.label}, driver {caps.driver}, "
-                    f"with wg_size={wg_size}, {params}:\n{message(error)}\n{numbered(source)}"
-                ) from error
+                says = f"{fails}:\n{message(error)}\n{numbered(source)}"
+                raise KernelBuildError(says) from error
         if not keeps_its_own:
             binaries = program.get_info(cl.program_info.BINARIES)
             if binaries and binaries[0]:
                 self.programs.store(key, binaries[0])
+        elif build_ahead.runs_at_once(template):
+            add_to_helper(program, source)
         return program

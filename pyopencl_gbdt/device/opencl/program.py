@@ -51,7 +51,7 @@ class OpenCLProgram(Program):
 
     def _bind(self, name: str, groups: Groups, args: tuple[Any, ...], n_fits: int = 1) -> Launch:
         if (helper := build_ahead.current()) is not None:
-            helper.turn()  # what a fit binds follows its builds
+            helper.binds()
         return Launch(name, _OpenClEnqueue(self, name, groups, args, n_fits))
 
     def of_source(self, source: str) -> OpenCLProgram:
@@ -245,13 +245,16 @@ class _Run:
         self._made: list[tuple[Any, tuple[int, ...], tuple[int, ...]]] = []
 
     def __call__(self) -> None:
-        forked.check_device()
         device, made = self.device, self._made
+        if not made:  # a launch is enqueued before the next kernel is made, which may be compiled
+            for one in self._kernels:
+                one()
+            made += [(one.kernel, one.size, one.group) for one in self._kernels]
+            return
+        forked.check_device()
         device.n_launches += len(self._kernels)
         if device.unsent is not None:
             device.send()
-        if not made:
-            made += [(one.made(), one.size, one.group) for one in self._kernels]
         enqueue, queue, number = cl.enqueue_nd_range_kernel, device.queue, 0
         try:
             for number, (kernel, size, group) in enumerate(made):  # noqa: B007 - of the one that fails

@@ -6,12 +6,16 @@ import contextlib
 import re
 import threading
 import warnings
-from collections.abc import Iterator
+import weakref
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
+import numpy as np
 import pyopencl as cl
 
 from pyopencl_gbdt.device.opencl import build_ahead
+from pyopencl_gbdt.device.opencl.pocl import NO_HEADER, POCL
 from pyopencl_gbdt.device.render import header
 from pyopencl_gbdt.device.signature import argument_types, signatures, without_comments
 
@@ -114,12 +118,10 @@ def quiet_builds() -> Iterator[None]:
                 _filters.close()
 
 
-POCL = "Portable Computing Language"
-#: Skips Clang's opencl-c.h, which PoCL reads before every program: 17,000 declarations of built-in
-#: functions. PoCL 3.0 then builds one of our programs in 0.06 s instead of 0.2 s. The macro is the
-#: header's include guard. A PoCL whose header has another guard reads the header as before;
-#: ``dialect_opencl_builtins.h`` then repeats some of its declarations.
-NO_HEADER = "-D_OPENCL_H_"
+#: Programs of PoCL whose kernels return at once where a grid has two work-groups in z.
+_RETURN_AHEAD: weakref.WeakSet[Any] = weakref.WeakSet()
+#: What pyopencl puts behind the options of PoCL's programs; None until one was built.
+_ending: str | None = None
 #: PoCL's compiler counts its warnings on the process's standard error; every message that we show
 #: is an error.
 NO_WARNINGS = "-w"
@@ -131,14 +133,7 @@ INLINED = "-DINLINED=__attribute__((always_inline))"
 
 
 def build_source(
-    context: Any,
-    platform: str,
-    source: str,
-    options: list[str],
-    *,
-    own_code: bool,
-    alone: bool,
-    ahead: bool,
+    context: Any, platform: str, source: str, options: list[str], *, own_code: bool, alone: bool
 ) -> Any:
     """Build a rendered template.
 
@@ -149,25 +144,104 @@ def build_source(
         Whether the source contains a user's statements, which may call any built-in function.
     alone : bool
         Whether a work-group has one work-item.
-    ahead : bool
-        Whether a helper process may compile the kernels, see ``build_ahead``.
 
     Raises
     ------
     pyopencl.Error
         With the compiler's log.
     """
-    if platform == POCL:
-        options = [*options, NO_WARNINGS, *([INLINED] if "is_last_group(" in source else [])]
-    if platform == POCL and not own_code:
-        fast = header("dialect_opencl_fast_build.h") if alone else ""
-        text = with_single_copies(source) if alone else source
-        few = f"{header('dialect_opencl_builtins.h')}{fast}#line 1\n{text}"
+    if platform != POCL:
+        return cl.Program(context, source).build(options, cache_dir=False)
+    options = _for_pocl(source, options)
+    if not own_code:
+        few = _with_few_declarations(source, alone=alone)
         try:
             program = cl.Program(context, few).build([*options, NO_HEADER], cache_dir=False)
-            if alone and ahead and (helper := build_ahead.current()) is not None:
-                helper.add(few, [*options, NO_HEADER], argument_types(source))
-            return program
         except cl.Error:
             pass  # build with all declarations, so that the log shows the real error
+        else:
+            if alone:
+                _RETURN_AHEAD.add(program)
+            return program
     return cl.Program(context, source).build(options, cache_dir=False)
+
+
+def add_to_helper(program: Any, source: str) -> None:
+    """Let a helper process compile kernels that will be launched soon; see ``build_ahead``.
+
+    Parameters
+    ----------
+    program : pyopencl.Program
+        Built from ``source``.
+    source : str
+    """
+    global _ending  # noqa: PLW0603 - a fact of the process
+    helper = build_ahead.current()
+    if helper is None or program not in _RETURN_AHEAD:
+        return
+    text = program.get_build_info(program.devices[0], cl.program_build_info.OPTIONS)
+    _ending = text.partition(NO_HEADER)[2]
+    helper.add(program.source, text, argument_types(source))
+
+
+def plan(
+    queue: Any, source: str, options: list[str], build: Callable[[], Any]
+) -> Callable[[], None] | None:
+    """Plan a program of the rounds for PoCL, whose work-groups have one work-item.
+
+    Parameters
+    ----------
+    queue : pyopencl.CommandQueue
+        Where the fit launches kernels. PoCL crashes where it compiles two at a time, and it
+        compiles those that wait in a queue.
+    source : str
+        As it is rendered.
+    options : list of str
+    build : callable
+        Builds it in this process and returns the ``pyopencl.Program``.
+
+    Returns
+    -------
+    callable or None
+        See ``BuildHelper.plan``; None if there is no helper.
+    """
+    helper = build_ahead.current()
+    if helper is None or _ending is None:
+        return None
+    text = " ".join([*_for_pocl(source, options), NO_HEADER]) + _ending
+    kernels = argument_types(source)
+    few = _with_few_declarations(source, alone=True)
+    own = partial(_compile_now, queue, build, kernels)
+    before = helper.plan(build_ahead.Planned(few, text, kernels, own))
+    if before is None:
+        return None
+
+    def wait() -> None:
+        before()
+        queue.finish()
+
+    return wait
+
+
+def _compile_now(queue: Any, build: Callable[[], Any], kernels: build_ahead.Kernels) -> None:
+    """Build a program, and launch its kernels with two work-groups in z: they return at once."""
+    queue.finish()
+    program = build()
+    if program not in _RETURN_AHEAD:
+        return
+    for name, types in kernels:
+        kernel = cl.Kernel(program, name)
+        for index, kind in enumerate(types):
+            kernel.set_arg(index, np.zeros((), kind)[()] if kind else None)
+        cl.enqueue_nd_range_kernel(queue, kernel, (1, 1, 2), (1, 1, 1))
+
+
+def _for_pocl(source: str, options: list[str]) -> list[str]:
+    return [*options, NO_WARNINGS, *([INLINED] if "is_last_group(" in source else [])]
+
+
+def _with_few_declarations(source: str, *, alone: bool) -> str:
+    """Return a source that needs no header of PoCL's."""
+    fast = header("dialect_opencl_fast_build.h") if alone else ""
+    text = with_single_copies(source) if alone else source
+    return f"{header('dialect_opencl_builtins.h')}{fast}#line 1\n{text}"
