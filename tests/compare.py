@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from pyopencl_gbdt.model import Tree
 
 
 def assert_same_bits(
@@ -42,6 +46,16 @@ def assert_same_bits(
         f"{what}: {len(places)} of {got.size} places differ; first at {index}: "
         f"{got[first]!r} ({_hex(got[first])}), expected {want[first]!r} ({_hex(want[first])})"
     )
+
+
+def assert_same_trees(trees: Sequence[Tree], others: Sequence[Tree]) -> None:
+    """Fail unless trees are equal, bit by bit; name the first array that differs."""
+    for number, (tree, other) in enumerate(zip(trees, others, strict=True)):
+        for field in fields(tree):
+            own = getattr(tree, field.name)
+            if isinstance(own, np.ndarray):
+                assert_same_bits(own, getattr(other, field.name), f"{field.name} of tree {number}")
+        assert tree == other, f"tree {number}"
 
 
 def _bytes(array: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:

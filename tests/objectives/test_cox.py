@@ -8,12 +8,11 @@ from pyopencl_gbdt.metrics import cox_nloglik
 from pyopencl_gbdt.model import from_xgboost_json
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.objectives.survival import PLANES, in_time, plane_of
-from pyopencl_gbdt.parameters.parameters import Parameters
+from tests.beside_twin import trained_as_twin
 from tests.compare import assert_same_bits
 from tests.conftest import TEST_DEVICE
 from tests.objectives.given import device_gradients
 from tests.objectives.survival_samples import times
-from tests.reference.train import train_reference
 
 COX = get_objective("survival:cox")
 
@@ -114,8 +113,7 @@ def test_fit_is_the_references():
     X, y = times(n_rows=500)
     weight = np.random.default_rng(0).integers(0, 3, y.size).astype(np.float32)
     given = {"objective": "survival:cox", "max_depth": 3, "n_estimators": 4, "max_bin": 32}
-    fitted = train({**given, "device": TEST_DEVICE}, Dataset(X, y, weight)).ensemble
-    assert fitted == train_reference(Parameters.from_dict(given), X, y, weight)
+    trained_as_twin(given, X, y, weight)
 
 
 def both(weighted=False, n_rounds=8, **more):

@@ -17,11 +17,10 @@ from pyopencl_gbdt.model.formats.xgboost_reader import OBJECTIVE_KEY
 from pyopencl_gbdt.numerics.portable_loss import digamma_rest, gamma_rest, trigamma_rest
 from pyopencl_gbdt.numerics.quantile_functions import gamma_quantile, negative_binomial_quantile
 from pyopencl_gbdt.objectives import get_objective
-from pyopencl_gbdt.parameters.parameters import Parameters
+from tests.beside_twin import trained_as_twin
 from tests.compare import assert_same_bits
 from tests.conftest import TEST_DEVICE
 from tests.reference.mean_loss import sum_words
-from tests.reference.train import train_reference
 from tests.steps.evaluated import evaluated, run
 
 NAMES = ["dist:normal", "dist:lognormal", "dist:gamma", "dist:negative_binomial"]
@@ -161,9 +160,7 @@ def test_starts_of_labels_without_variance():
 @pytest.mark.parametrize("name", NAMES)
 def test_bits_are_those_of_the_twin(name, strategy):
     params = {**PARAMS, "objective": name, "multi_strategy": strategy}
-    wanted = train_reference(Parameters.from_dict(params), X, LABELS[name], WEIGHTS)
-    found = train(params, Dataset(X, LABELS[name], WEIGHTS)).ensemble
-    assert found == wanted
+    found = trained_as_twin(params, X, LABELS[name], WEIGHTS).ensemble
     assert (found.leaves.name == "vectors") == (strategy == "multi_output_tree")
 
 

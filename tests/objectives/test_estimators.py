@@ -10,9 +10,9 @@ from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.metrics import get_metric
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
+from tests.beside_twin import trained_as_twin
 from tests.conftest import TEST_DEVICE
 from tests.objectives.samples import LOSSES, ONE_OUTPUT, few_values, name_of
-from tests.reference.train import train_reference
 
 REGRESSION = [case for case in ONE_OUTPUT if not case[0].startswith("binary:")]
 BINARY = [case for case in LOSSES if case[0].startswith("binary:")]
@@ -80,8 +80,7 @@ def test_fit_is_the_references(case):
     X, y = few_values(name, 7, 400)
     weight = np.random.default_rng(2).integers(0, 3, y.size).astype(np.float32)
     given = {"objective": name, "max_depth": 3, "n_estimators": 3, "max_bin": 32, **params}
-    fitted = train({**given, "device": TEST_DEVICE}, Dataset(X, y, weight)).ensemble
-    assert fitted == train_reference(Parameters.from_dict(given), X, y, weight)
+    trained_as_twin(given, X, y, weight)
 
 
 @pytest.mark.few(3)

@@ -8,10 +8,9 @@ import pytest
 from pyopencl_gbdt import Dataset, Model, train
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.objectives import get_objective
-from pyopencl_gbdt.parameters.parameters import Parameters
+from tests.beside_twin import trained_as_twin
 from tests.conftest import TEST_DEVICE
 from tests.objectives.samples import few_values
-from tests.reference.train import train_reference
 
 LOSS = "reg:expectileerror"
 SMALL = {"objective": LOSS, "max_depth": 3, "device": TEST_DEVICE}
@@ -74,10 +73,7 @@ def test_several_expectiles_are_those_of_xgboost(theirs, strategy, weighted):
 
 def test_several_expectiles_train_as_the_twin_and_never_cross():
     X, y = few_values(LOSS, 5, 300)
-    own = train(SEVERAL, Dataset(X, y), 3)
-    twin = train_reference(Parameters.from_dict({**SEVERAL, "n_estimators": 3}), X, y)
-    assert own.save_raw("json") == Model(twin).save_raw("json")
-    found = own.predict(X)
+    found = trained_as_twin({**SEVERAL, "n_estimators": 3}, X, y).predict(X)
     assert found.shape == (300, 3)
     assert (np.diff(found, axis=1) > 0).all()
 

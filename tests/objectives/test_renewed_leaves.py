@@ -9,14 +9,13 @@ import xgboost
 from pyopencl_gbdt import Dataset, Model, train
 from pyopencl_gbdt.callbacks import reset_parameter
 from pyopencl_gbdt.errors import ModelFormatError, ParameterError
-from pyopencl_gbdt.model import from_xgboost_json, to_xgboost_json
+from pyopencl_gbdt.model import from_xgboost_json
 from pyopencl_gbdt.objectives import OBJECTIVES, get_objective
-from pyopencl_gbdt.parameters.parameters import Parameters
+from tests.beside_twin import trained_as_twin
 from tests.conftest import TEST_DEVICE
 from tests.objectives.quantile_leaves import MEDIAN, QUANTILE, train_xgboost
 from tests.objectives.samples import few_values
 from tests.reference.predict import leaf_of
-from tests.reference.train import train_reference
 from tests.training.test_reference_train import rows
 
 RENEWED = [name for name, objective in OBJECTIVES.items() if objective.renews]
@@ -27,12 +26,7 @@ THOROUGH = {
 
 
 def check_twin(params, X, label, weight=None, **more):
-    data = Dataset(X, label, weight, **more)
-    fitted = train({**params, "device": TEST_DEVICE}, data).ensemble
-    want = train_reference(Parameters.from_dict(params), data.values, data.label, data.weight)
-    assert fitted == want
-    assert to_xgboost_json(fitted) == to_xgboost_json(want)
-    return want
+    return trained_as_twin(params, X, label, weight, **more).ensemble
 
 
 def test_which_losses_renew_their_leaves():

@@ -14,11 +14,11 @@ from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.training.fit import Fit
+from tests.beside_twin import trained_as_twin
 from tests.compare import assert_same_bits
 from tests.conftest import TEST_DEVICE
 from tests.reference.approx import bin_ends
 from tests.reference.gradients import words
-from tests.reference.train import train_reference
 
 WG_SIZES = (1, 64, 256)
 WG_SIZES_CPU = (1, 64)
@@ -153,9 +153,7 @@ def test_models_equal_the_twins(wg, name, proposal):
         "max_depth": 4, **GROWN[name],
     }  # fmt: skip
     weight = WEIGHT if name == "weights" else None
-    twin = train_reference(Parameters.from_dict(params), X, label.astype(np.float32), weight)
-    found = model_of(Dataset(X, label, weight), **params, work_group_size=wg)
-    assert found == to_xgboost_json(twin)
+    trained_as_twin({**params, "work_group_size": wg}, X, label.astype(np.float32), weight)
 
 
 @pytest.mark.thorough

@@ -10,10 +10,9 @@ import pytest
 from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.growth import recipe
 from pyopencl_gbdt.model import to_xgboost_json
-from pyopencl_gbdt.parameters.parameters import Parameters
+from tests.beside_twin import trained_as_twin
 from tests.conftest import TEST_DEVICE
 from tests.layouts.rows import GROWTH, LABELS, LOSSES, WEIGHT, N, X
-from tests.reference.train import train_reference
 from tests.switch_depth import switch_depth
 
 WEIGHTS = {
@@ -75,9 +74,7 @@ def test_large_quanta_and_the_twin():
     label = LABELS["number"].copy()
     label[7] = 1e9  # one gradient that needs its high word
     params = {"tree_method": "exact", "n_estimators": 2, "max_depth": 3, "reg_alpha": 0.2}
-    twin = train_reference(Parameters.from_dict(params), X, label, WEIGHT)
-    found = train({**params, "device": TEST_DEVICE}, Dataset(X, label, WEIGHT)).ensemble
-    assert to_xgboost_json(found) == to_xgboost_json(twin)
+    trained_as_twin(params, X, label, WEIGHT)
 
 
 def test_a_data_set_keeps_its_columns_for_the_next_fit():

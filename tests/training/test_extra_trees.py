@@ -9,10 +9,9 @@ import pytest
 
 from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.model import to_xgboost_json
-from pyopencl_gbdt.parameters.parameters import Parameters
+from tests.beside_twin import trained_as_twin
 from tests.conftest import TEST_DEVICE
 from tests.reference.border_draws import border_draws, drawn_place
-from tests.reference.train import train_reference
 from tests.training.test_min_samples_leaf import GROWTH, problem
 
 SYMMETRIC = GROWTH["symmetric"]
@@ -29,12 +28,9 @@ DRAWN = {
 
 
 def both(params, X, y, **columns):
-    """Return the model of the device and that of the twin, as JSON, and the device's."""
+    """Return the device's model, after comparing it with the twin's."""
     own = {"n_estimators": 3, "min_child_weight": 0, "extra_trees": True, **params}
-    model = train({**own, "device": TEST_DEVICE}, Dataset(X, y, **columns))
-    twin = train_reference(Parameters.from_dict(own), X, y, **columns)
-    assert model.ensemble.trees == twin.trees
-    return model
+    return trained_as_twin(own, X, y, **columns)
 
 
 @pytest.mark.few(2)

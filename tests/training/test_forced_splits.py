@@ -9,10 +9,8 @@ import pytest
 
 from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.errors import ParameterError
-from pyopencl_gbdt.model import to_xgboost_json
-from pyopencl_gbdt.parameters.parameters import Parameters
+from tests.beside_twin import trained_as_twin
 from tests.conftest import TEST_DEVICE
-from tests.reference.train import train_reference
 from tests.training.test_min_samples_leaf import LOSSGUIDE, problem
 
 #: Also a split that leaves one child without rows, with one below it that is then free.
@@ -57,9 +55,7 @@ def test_models_are_the_twins(growth, size):
     params = GROWTH[growth]
     if "objective" in params and growth != "medians":
         y = np.digitize(y, [0.5, 1.1][: params.get("num_class", 2) - 1]).astype(np.float32)
-    model = trained(X, y, work_group_size=size, **params)
-    twin = train_reference(Parameters.from_dict(given(**params)), X, y)
-    assert to_xgboost_json(model.ensemble) == to_xgboost_json(twin)
+    model = trained_as_twin(given(work_group_size=size, **params), X, y)
     assert (model.ensemble.trees[0].feature[0], model.ensemble.trees[-1].gain[0] < 1e6) == (3, True)
 
 

@@ -1,7 +1,5 @@
 """Sampling, constraints and orders of growth: the twin's model, and what they promise."""
 
-import functools
-
 import numpy as np
 import pytest
 
@@ -11,10 +9,10 @@ from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.training.memory_estimate import estimate_memory
+from tests.beside_twin import trained_as_twin
 from tests.conftest import TEST_DEVICE
 from tests.higgs import load_higgs7k
 from tests.reference import feature_mask, sample
-from tests.reference.train import train_reference
 
 N = 500
 SIGNS = [1, -1, 0, 1, 1, -1, -1, 1, 1, 1]
@@ -86,21 +84,15 @@ THOROUGH = {
 }
 
 
-@functools.cache
-def usual_bytes(case):
-    return bytes_of(*problem(case))
-
-
 @pytest.mark.few(2)
 @pytest.mark.more(6)
 @pytest.mark.parametrize("case", CASES)
 def test_the_twins_model(case):
     params, X, y, weight, extra = problem(case)
-    twin = to_xgboost_json(train_reference(Parameters.from_dict(params), X, y, weight, **extra))
-    assert usual_bytes(case) == twin
-    other = bytes_of({**params, "random_state": 8}, X, y, weight, extra)
+    found = trained_as_twin(params, X, y, weight, **extra).ensemble
+    other = model_of({**params, "random_state": 8}, X, y, weight, extra).ensemble
     drawn = Parameters.from_dict(params)
-    assert (other != twin) == (drawn.samples_rows or drawn.samples_columns)
+    assert (other != found) == (drawn.samples_rows or drawn.samples_columns)
 
 
 @pytest.mark.few(3)
@@ -210,10 +202,7 @@ def test_columns_of_many_features(n_features, weighted):
     for shares in ((0.5, 1, 1), (1, 0.4, 0.5), (0.7, 0.7, 0.7)):
         names = ("colsample_bytree", "colsample_bylevel", "colsample_bynode")
         params = {"max_depth": 3, "n_estimators": 2, **dict(zip(names, shares, strict=True))}
-        given = (X, y, None, extra if weighted else {})
-        checked = Parameters.from_dict(params)
-        twin = train_reference(checked, X, y, None, **(extra if weighted else {}))
-        assert bytes_of(params, *given) == to_xgboost_json(twin)
+        trained_as_twin(params, X, y, None, **(extra if weighted else {}))
 
 
 def test_monotone_constraints_hold():
@@ -301,9 +290,8 @@ def test_a_tree_that_sees_no_row_adds_nothing(method, growth):
     X, y = np.zeros((2, 1), np.float32), np.array([1, 2], np.float32)
     params = {"subsample": 0.05, "sampling_method": method, "reg_lambda": 0, "base_score": 0}
     params |= {"min_child_weight": 0, "learning_rate": 1, "n_estimators": 4, **growth}
-    twin = train_reference(Parameters.from_dict(params), X, y)
-    assert bytes_of(params, X, y) == to_xgboost_json(twin)
-    assert any(not tree.sum_hessian.any() and not tree.value.any() for tree in twin.trees)
+    trees = trained_as_twin(params, X, y).ensemble.trees
+    assert any(not tree.sum_hessian.any() and not tree.value.any() for tree in trees)
 
 
 def test_the_luckiest_column_comes_first():

@@ -10,11 +10,11 @@ from pyopencl_gbdt.callbacks import TrainingCheckPoint
 from pyopencl_gbdt.model.leaf_kinds import LINEAR
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.parameters.table import MOST_TERMS
+from tests.beside_twin import trained_as_twin
 from tests.callbacks.test_checkpoint import Crash
 from tests.conftest import TEST_DEVICE
 from tests.reference.gradients import choose_scale, quantize
 from tests.reference.linear_leaves import fitted
-from tests.reference.train import train_reference
 
 RNG = np.random.default_rng(8)
 X = RNG.normal(size=(700, 6)).astype(np.float32)
@@ -51,19 +51,12 @@ KINDS = {
 }
 
 
-def twin_of(params, y, weight=None, rows=X, **extra):
-    return train_reference(Parameters.from_dict(params), rows, y, weight, **extra)
-
-
 @pytest.mark.few(2)
 @pytest.mark.more(5)
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_twin_has_the_same_model(kind):
     own, y, weight = KINDS[kind]
-    params = {**PARAMS, **own}
-    data = gbdt.Dataset(X, y, weight)
-    model = gbdt.train({**params, "device": TEST_DEVICE}, data, evals=[(data, "rows")])
-    assert model.ensemble == twin_of(params, y, weight)
+    model = trained_as_twin({**PARAMS, **own}, X, y, weight)
     first, *others = (tree.linear for tree in model.ensemble.trees)
     assert first is None
     assert any(terms is not None for terms in others)
@@ -76,9 +69,7 @@ def test_features_that_are_split_by_sets_have_no_terms(policy):
     rows[:, 1] = RNG.integers(0, 7, 700)
     y = (Y + (rows[:, 1] % 3)).astype(np.float32)
     params = {**PARAMS, "cat_method": "sets", "grow_policy": policy}
-    data = gbdt.Dataset(rows, y, categorical_features=[1])
-    model = gbdt.train({**params, "device": TEST_DEVICE}, data)
-    assert model.ensemble.trees == twin_of(params, y, rows=rows, categorical_features=[1]).trees
+    model = trained_as_twin(params, rows, y, categorical_features=[1])
     terms = [tree.linear for tree in model.ensemble.trees if tree.linear is not None]
     assert terms
     assert not any(1 in own.features for own in terms)
@@ -156,9 +147,7 @@ def test_special_values_leave_finite_functions():
     special = np.float32([0, -0.0, 1e-45, -1e-38, 3e38, -3e38, 1e-30, 1, np.nan])
     rows = rng.choice(special, (500, 4)).astype(np.float32)
     y = rng.normal(size=500).astype(np.float32)
-    params = {**PARAMS, "learning_rate": 4.0}
-    model = gbdt.train({**params, "device": TEST_DEVICE}, gbdt.Dataset(rows, y))
-    assert model.ensemble == twin_of(params, y, rows=rows)
+    trained_as_twin({**PARAMS, "learning_rate": 4.0}, rows, y)
 
 
 @pytest.mark.thorough
@@ -166,9 +155,7 @@ def test_of_a_long_path_the_nearest_features_count():
     rng = np.random.default_rng(5)
     rows = rng.normal(size=(1 << 9, 40)).astype(np.float32)
     y = np.cumprod(rows > -2, axis=1).sum(axis=1).astype(np.float32)
-    params = {**PARAMS, "max_depth": 0, "n_estimators": 2}
-    model = gbdt.train({**params, "device": TEST_DEVICE}, gbdt.Dataset(rows, y))
-    assert model.ensemble == twin_of(params, y, rows=rows)
+    model = trained_as_twin({**PARAMS, "max_depth": 0, "n_estimators": 2}, rows, y)
     assert model.ensemble.trees[1].depth.max() > MOST_TERMS
     assert model.ensemble.trees[1].linear.sizes.max() == MOST_TERMS
 

@@ -9,9 +9,9 @@ from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
+from tests.beside_twin import trained_as_twin
 from tests.conftest import TEST_DEVICE
 from tests.higgs import load_higgs7k
-from tests.reference.train import train_reference
 
 LEAST = 17
 SQUARED: dict[str, object] = {"max_depth": 6}
@@ -66,13 +66,10 @@ def test_no_leaf_has_fewer_rows_and_the_twin_has_the_same(growth, loss):
     X, y = problem()
     y = y if loss == "reg:squarederror" else (y > 0.5).astype(np.float32)
     own = {"n_estimators": 2, "min_child_weight": 0, "objective": loss, **GROWTH[growth]}
-    params = {**own, "min_samples_leaf": LEAST}
-    model = train({**params, "device": TEST_DEVICE}, Dataset(X, y))
+    model = trained_as_twin({**own, "min_samples_leaf": LEAST}, X, y)
     free = train({**own, "device": TEST_DEVICE}, Dataset(X, y))
     assert rows_of_children(model, X).min() >= LEAST
     assert rows_of_children(free, X).min() < LEAST or growth == "one split"
-    twin = train_reference(Parameters.from_dict(params), X, y)
-    assert to_xgboost_json(model.ensemble) == to_xgboost_json(twin)
 
 
 POISSON = {"objective": "count:poisson", "min_child_weight": 0}
@@ -104,9 +101,7 @@ def test_rows_are_counted_whatever_they_weigh(case):
     if case == "classes":
         y = np.digitize(y, [0.3, 0.9]).astype(np.float32)
     params = {"n_estimators": 2, "max_depth": 5, "min_samples_leaf": LEAST, **SAMPLES[case]}
-    model = train({**params, "device": TEST_DEVICE}, Dataset(X, y, weight))
-    twin = train_reference(Parameters.from_dict(params), X, y, weight)
-    assert to_xgboost_json(model.ensemble) == to_xgboost_json(twin)
+    model = trained_as_twin(params, X, y, weight)
     counted = np.ones(y.size, bool) if weight is None else weight > 0
     children = rows_of_children(model, X[counted])
     assert children.size
@@ -121,11 +116,8 @@ def test_sets_of_categories(loss, growth):
     X[:, 0] = np.random.default_rng(1).integers(0, 40, len(X))
     y = (y + (X[:, 0] % 3)).astype(np.float32)
     params = {"n_estimators": 2, "cat_method": "sets", "objective": loss, **GROWTH[growth]}
-    data = Dataset(X, y, categorical_features=[0])
     params |= {"min_samples_leaf": LEAST, "min_child_weight": 0}
-    model = train({**params, "device": TEST_DEVICE}, data)
-    twin = train_reference(Parameters.from_dict(params), X, y, categorical_features=[0])
-    assert model.ensemble.trees == twin.trees
+    model = trained_as_twin(params, X, y, categorical_features=[0])
     assert any(tree.split_kind.any() for tree in model.ensemble.trees)
     assert rows_of_children(model, X).min() >= LEAST
 

@@ -1,16 +1,13 @@
 """Several Newton steps of a leaf: the twin's models, in every way of laying rows out."""
 
-import functools
-
 import numpy as np
 import pytest
 
 from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.model import to_json
-from pyopencl_gbdt.parameters.parameters import Parameters
+from tests.beside_twin import trained_as_twin
 from tests.conftest import TEST_DEVICE
 from tests.layouts.rows import LABELS, WEIGHT, X
-from tests.reference.train import train_reference
 from tests.training.test_streamed import copied  # noqa: F401 (a fixture)
 
 LOGISTIC = {"objective": "binary:logistic"}
@@ -59,19 +56,14 @@ def text(params, label, weight, values=X, **more):
     )
 
 
-@functools.cache
-def usual(case):
-    return text(*problem(case))
-
-
 @pytest.mark.few(2)
 @pytest.mark.more(5)
 @pytest.mark.parametrize("case", CASES)
 def test_the_twins_model(case):
     params, label, weight = problem(case)
-    twin = to_json(train_reference(Parameters.from_dict(params), X, label, weight))
-    assert usual(case) == twin
-    assert text({**params, "leaf_estimation_iterations": 1}, label, weight) != twin
+    model = trained_as_twin(params, X, label, weight)
+    one = text({**params, "leaf_estimation_iterations": 1}, label, weight)
+    assert to_json(model.ensemble) != one
 
 
 def categories(n_levels):

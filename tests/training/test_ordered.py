@@ -15,10 +15,10 @@ from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.training.fit import Fit
 from pyopencl_gbdt.training.memory_estimate import estimate_memory
+from tests.beside_twin import trained_as_twin
 from tests.callbacks.test_checkpoint import DATA, PARAMS, crash, text_of
 from tests.compare import assert_same_bits
 from tests.conftest import TEST_DEVICE
-from tests.reference.train import train_reference
 from tests.training.test_reference_train import LOGISTIC, SQUARED, check, rows
 
 #: All combinations are ``thorough``, see tests/conftest.py.
@@ -68,13 +68,7 @@ def test_parameters(params):
 
 def compare(data, params, **given):
     """Train on both sides; return the device's model."""
-    values = (data.values, data.label, data.weight)
-    want = train_reference(Parameters.from_dict(params), *values, **given)
-    got = train({**params, "device": TEST_DEVICE}, data)
-    for tree, other in zip(got.ensemble.trees, want.trees, strict=True):
-        assert_same_bits(tree.value, other.value, "value")
-        assert_same_bits(tree.feature, other.feature, "feature")
-    return got
+    return trained_as_twin(params, data.values, data.label, data.weight, **given)
 
 
 @pytest.mark.few(1)

@@ -22,6 +22,7 @@ from pyopencl_gbdt.model import Ensemble, from_xgboost_json, to_xgboost_json
 from pyopencl_gbdt.pages.page import even_layout
 from pyopencl_gbdt.parameters.facts import FitFacts, LossFacts
 from pyopencl_gbdt.parameters.parameters import Parameters
+from tests.beside_twin import trained_as_twin
 from tests.conftest import TEST_DEVICE
 from tests.higgs import load_higgs7k
 from tests.reference import predict as predict_twin
@@ -68,9 +69,7 @@ def usual_bytes(case):
 @pytest.mark.few(1)
 @pytest.mark.parametrize("case", CASES)
 def test_the_twins_model(case):
-    params, *data = problem(case)
-    twin = to_xgboost_json(train_reference(Parameters.from_dict(params), *data))
-    assert usual_bytes(case) == twin
+    trained_as_twin(*problem(case))
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -86,8 +85,7 @@ def test_heavy_tails_of_one_output_alone():
     """Its trees get high words after the first round, which starts everything anew."""
     params, X, y, weight = problem("targets")
     y[7, 1] = 1e9
-    twin = train_reference(Parameters.from_dict(params), X, y, weight)
-    assert bytes_of(params, X, y, weight) == to_xgboost_json(twin)
+    trained_as_twin(params, X, y, weight)
 
 
 @pytest.mark.parametrize("case", CASES)

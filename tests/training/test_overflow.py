@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt import Dataset, GBDTRegressor, devices, train
-from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.numerics.portable_math import finite
 from pyopencl_gbdt.parameters import Parameters
+from tests.beside_twin import trained_as_twin
 from tests.conftest import TEST_DEVICE
 from tests.reference.train import train_reference
 
@@ -59,12 +59,8 @@ def test_a_difference_that_overflows(name):
 @pytest.mark.parametrize("growth", GROWTH, ids=str)
 def test_as_the_twin(growth, label, weighted):
     params = {"n_estimators": 3, "max_depth": 3, "max_bin": 16, **growth}
-    weight = WEIGHT if weighted else None
-    wanted = train_reference(Parameters.from_dict(params), X, LABELS[label], weight)
-    found = ensemble_of(params, LABELS[label], weight)
-    assert found == wanted
+    found = trained_as_twin(params, X, LABELS[label], WEIGHT if weighted else None).ensemble
     assert all(np.isfinite(tree.value).all() for tree in found.trees)
-    to_xgboost_json(found)
 
 
 @pytest.mark.few(2)

@@ -9,8 +9,8 @@ from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.parameters.parameters import Parameters
+from tests.beside_twin import trained_as_twin
 from tests.conftest import TEST_DEVICE
-from tests.reference.train import train_reference
 from tests.training.test_min_samples_leaf import LOSSGUIDE, problem
 
 GROWTH = {
@@ -47,9 +47,7 @@ def test_models_are_the_twins(growth):
     params = GROWTH[growth]
     if "objective" in params and growth != "medians":
         y = np.digitize(y, [0.5, 1.1][: params.get("num_class", 2) - 1]).astype(np.float32)
-    model = trained(X, y, **params)
-    twin = train_reference(Parameters.from_dict(given(**params)), X, y)
-    assert to_xgboost_json(model.ensemble) == to_xgboost_json(twin)
+    model = trained_as_twin(given(**params), X, y)
     plain = trained(X, y, **{**params, "path_smooth": 0, "min_samples_leaf": 2})
     assert to_xgboost_json(plain.ensemble) != to_xgboost_json(model.ensemble)
 
@@ -60,9 +58,7 @@ def test_labels_of_any_size_and_weights(scale):
     weight = np.random.default_rng(2).choice([0, 0.5, 3, 100], y.size).astype(np.float32)
     y[:2] = 1e4  # their gradients take high words
     y = (y * scale).astype(np.float32)
-    model = trained(X, y, weight)
-    twin = train_reference(Parameters.from_dict(given()), X, y, weight)
-    assert to_xgboost_json(model.ensemble) == to_xgboost_json(twin)
+    trained_as_twin(given(), X, y, weight)
 
 
 def test_weights_follow_from_the_rows_and_the_parents_weight():

@@ -9,10 +9,10 @@ from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.growth.feature_mask import UNIT_NOISE
 from pyopencl_gbdt.numerics.random_numbers import random_bits
 from pyopencl_gbdt.parameters.parameters import Parameters
+from tests.beside_twin import trained_as_twin
 from tests.conftest import TEST_DEVICE
 from tests.reference.border_draws import Noise, border_draws, noise_of_tree
 from tests.reference.gradients import sum_of_squares
-from tests.reference.train import train_reference
 from tests.training.test_extra_trees import DRAWN
 from tests.training.test_min_samples_leaf import GROWTH, problem
 
@@ -26,11 +26,7 @@ def own(**params):
 
 def both(params, X, y, weight=None, **columns):
     """Return the device's model, after comparing it with the twin's."""
-    given = own(**params)
-    model = train({**given, "device": TEST_DEVICE}, Dataset(X, y, weight, **columns))
-    twin = train_reference(Parameters.from_dict(given), X, y, weight, **columns)
-    assert model.ensemble.trees == twin.trees
-    return model
+    return trained_as_twin(own(**params), X, y, weight, **columns)
 
 
 @pytest.mark.few(2)

@@ -1,14 +1,11 @@
 """Whole training: the device's model is the reference's, bit by bit, and as a file."""
 
-from dataclasses import fields
-
 import numpy as np
 import pytest
 
-from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.device import find
-from pyopencl_gbdt.model.formats.xgboost_writer import to_xgboost_json
 from pyopencl_gbdt.parameters.parameters import Parameters
+from tests.beside_twin import trained_as_twin
 from tests.compare import assert_same_bits
 from tests.conftest import TEST_DEVICE
 from tests.reference.train import train_reference
@@ -36,19 +33,10 @@ def rows(n=400, n_features=6, *, missing=0.15, seed=3, weighted=False):
 
 
 def check(X, score, weight, **params):
-    """Train on both sides and compare; return the reference's ensemble."""
+    """Train on both sides and compare; return the ensemble."""
     objective = params.setdefault("objective", SQUARED)
     label = score if objective == SQUARED else (score > np.median(score)).astype(np.float32)
-    data = Dataset(X, label, weight)
-    want = train_reference(Parameters.from_dict(params), data.values, data.label, data.weight)
-    got = train({**params, "device": TEST_DEVICE}, data).ensemble
-    assert len(got.trees) == len(want.trees)
-    for number, (tree, other) in enumerate(zip(got.trees, want.trees, strict=True)):
-        for field in fields(tree):
-            what = f"{field.name} of tree {number}"
-            assert_same_bits(getattr(tree, field.name), getattr(other, field.name), what)
-    assert to_xgboost_json(got) == to_xgboost_json(want)
-    return want
+    return trained_as_twin(params, X, label, weight).ensemble
 
 
 @pytest.mark.few(2)

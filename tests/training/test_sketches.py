@@ -13,6 +13,7 @@ from pyopencl_gbdt.gradients.gradients import are_computed_again
 from pyopencl_gbdt.growth import sketched_leaves
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.profiling import tree_facts
+from tests.beside_twin import trained_as_twin
 from tests.conftest import TEST_DEVICE
 from tests.reference.sketch import signs, sketched
 from tests.reference.train import train_reference
@@ -66,10 +67,8 @@ def twin(params, y, weight=None):
 @pytest.mark.parametrize("kind", [*SKETCHED, *LATER])
 def test_bits_are_those_of_the_twin(kind):
     given, y, weight = KINDS[kind]
-    params = {**PARAMS, **given, "sketch": 2}
-    found = gbdt.train(params, gbdt.Dataset(X, y, weight)).ensemble
+    found = trained_as_twin({**PARAMS, **given, "sketch": 2}, X, y, weight).ensemble
     assert found.leaves.name == "vectors"
-    assert found == twin(params, y, weight)
 
 
 @pytest.mark.few(1)
@@ -97,8 +96,7 @@ def test_quanta_may_be_computed_again(monkeypatch, kind):
 @pytest.mark.parametrize("n_sketches", [1, 3, 5])
 def test_any_number_of_sketches(n_sketches):
     y = np.concatenate([TARGETS, TARGETS[:, ::-1] ** 2], axis=1)
-    params = {**PARAMS, "sketch": n_sketches}
-    assert gbdt.train(params, gbdt.Dataset(X, y)).ensemble == twin(params, y)
+    trained_as_twin({**PARAMS, "sketch": n_sketches}, X, y)
 
 
 def test_every_output_obeys_monotone_constraints():
@@ -123,8 +121,7 @@ def test_large_gradients_have_high_words():
     """A few rows are so large that quanta need more than 32 bits; the fit starts anew then."""
     y = TARGETS.copy()
     y[:2] = 1e9
-    params = {**PARAMS, "sketch": 2}
-    assert gbdt.train(params, gbdt.Dataset(X, y)).ensemble == twin(params, y)
+    trained_as_twin({**PARAMS, "sketch": 2}, X, y)
 
 
 def test_a_model_is_continued_and_watched():

@@ -2,7 +2,6 @@
 
 import functools
 import json
-from dataclasses import fields
 
 import numpy as np
 import pytest
@@ -17,7 +16,7 @@ from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.prediction.margins import predict_margins
 from pyopencl_gbdt.training.fit import Fit
-from tests.compare import assert_same_bits
+from tests.compare import assert_same_bits, assert_same_trees
 from tests.conftest import TEST_DEVICE
 from tests.reference.category_split import CategoryRule
 from tests.reference.gradients import Scale
@@ -76,10 +75,7 @@ def test_the_twins_model(case, weighted, pretence):
     start = np.array(margin, np.float32)[:, None] if isinstance(margin, tuple) else margin
     objective = get_objective(params.objective, params)
     trees = Fit(device_as(pretence), params, objective, data, start).run(2)
-    for number, (tree, other) in enumerate(zip(trees, twin.trees, strict=True)):
-        for field in fields(tree):
-            what = f"{field.name} of tree {number}"
-            assert_same_bits(getattr(tree, field.name), getattr(other, field.name), what)
+    assert_same_trees(trees, twin.trees)
     assert any((tree.split_kind == CATEGORY_SPLIT).any() for tree in trees)
     margins = predict_margins(twin, data.values, device_as(pretence))
     assert_same_bits(margins, predict(twin, data.values), "margins")

@@ -9,9 +9,8 @@ from pyopencl_gbdt import Dataset, GBDTClassifier, GBDTRegressor, cv, train
 from pyopencl_gbdt.callbacks import LearningRateScheduler
 from pyopencl_gbdt.errors import MemoryPlanError
 from pyopencl_gbdt.model import from_xgboost_json, to_xgboost_json
-from pyopencl_gbdt.parameters.parameters import Parameters
+from tests.beside_twin import trained_as_twin
 from tests.conftest import TEST_DEVICE
-from tests.reference.train import train_reference
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((200, 4)).astype(np.float32)
@@ -31,9 +30,7 @@ GROWTH = [
 
 
 def trained_as_its_twin(params, label=Y):
-    ensemble = train({**SMALL, **params}, Dataset(X, label)).ensemble
-    assert ensemble == train_reference(Parameters.from_dict({**SMALL, **params}), X, label)
-    return ensemble
+    return trained_as_twin({**SMALL, **params}, X, label).ensemble
 
 
 @pytest.mark.few(3)

@@ -16,9 +16,9 @@ from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.training.fit import Fit
 from pyopencl_gbdt.training.memory_estimate import estimate_memory
+from tests.beside_twin import trained_as_twin
 from tests.conftest import TEST_DEVICE
 from tests.reference.renew_leaves import residuals
-from tests.reference.train import train_reference
 
 PARAMS = {
     "multi_strategy": "multi_output_tree", "max_depth": 3, "n_estimators": 2, "max_bin": 16,
@@ -101,20 +101,13 @@ KINDS = {
 }  # fmt: skip
 
 
-def trained(kind: str, **more):
-    given, y, weight = KINDS[kind]
-    return gbdt.train({**PARAMS, **given, **more}, gbdt.Dataset(X, y, weight))
-
-
 @pytest.mark.few(3)
 @pytest.mark.more(8)
 @pytest.mark.parametrize("kind", KINDS)
 def test_bits_are_those_of_the_twin(kind):
     given, y, weight = KINDS[kind]
-    wanted = train_reference(Parameters.from_dict({**PARAMS, **given}), X, y, weight)
-    found = trained(kind).ensemble
+    found = trained_as_twin({**PARAMS, **given}, X, y, weight).ensemble
     assert found.leaves.name == "vectors"
-    assert found == wanted
 
 
 @pytest.mark.few(1)
@@ -124,8 +117,7 @@ def test_bits_are_those_of_the_twin(kind):
 def test_ordered_boosting_gives_the_bits_of_the_twin(kind):
     given, y, weight = KINDS[kind]
     ordered = {"boosting_type": "ordered", "permutation_count": 2}
-    params = Parameters.from_dict({**PARAMS, **given, **ordered})
-    assert trained(kind, **ordered).ensemble == train_reference(params, X, y, weight)
+    trained_as_twin({**PARAMS, **given, **ordered}, X, y, weight)
 
 
 @pytest.mark.parametrize("kind", ["quantiles", "leaf by leaf, quantiles"])
