@@ -131,7 +131,7 @@ writes() {
     wait
 }
 beside writes
-until [ -s "$PLACE/writes" ]; do sleep 0.01; done
+until [ -s "$PLACE/beats" ]; do sleep 0.01; done
 step "one that fails" false
 """
 
