@@ -43,7 +43,7 @@ PUBLIC = {
 
 
 def public(name: str) -> Any:
-    """Return what has a public name."""
+    """Return the object of a public name."""
     collects = gc.isenabled()
     gc.disable()  # modules leave no garbage: looking for it takes a tenth of their import
     try:

@@ -39,7 +39,7 @@ class RunningFit(Protocol):
         """Return the model so far, or only its first rounds; waits for the device."""
 
     def state(self) -> TrainingState:
-        """Return what the rounds to come need beside the model; waits for the device."""
+        """Return the state that later rounds need beside the model; waits for the device."""
 
     def wait(self) -> None:
         """Wait until the device is idle."""
@@ -113,7 +113,7 @@ class TrainingModel:
         return fits[0].model(self._keep, self.attributes)
 
     def state(self) -> TrainingState:
-        """Return what the rounds to come need beside the model; waits for the device."""
+        """Return the state that later rounds need beside the model; waits for the device."""
         return self._alive()[0].state()
 
     def wait(self) -> None:
@@ -222,7 +222,7 @@ class TrainingCallback:
 
 
 class CallbackList:
-    """Several callbacks as one; all are called, those that save last.
+    """Several callbacks as one; all are called. Callbacks that save files are called last.
 
     Parameters
     ----------

@@ -134,7 +134,7 @@ class Summary:
     digests : str
         How many trainings gave the model of all other devices.
     rounds : dict of str to float
-        Milliseconds a round by shape, of those that were measured.
+        Milliseconds a round of each shape that was measured.
     safer : list of str
         What safer ways gave, as far as they were tried.
     problems : list of str

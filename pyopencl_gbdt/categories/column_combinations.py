@@ -274,13 +274,13 @@ class ColumnCombinations:
         return self._greedy.found[held]
 
     def _statistics_of(self, place: int) -> list[Launch]:
-        """Return what computes the statistics of a new combination; bound once."""
+        """Return the launches that compute a new combination's statistics; bound once."""
         if (place,) not in self._bound:
             self._bound[place,] = self._ordered.launches(self._new[place], self._data.n_rows)
         return self._bound[place,]
 
     def _encoded(self, order: int, slot: int) -> list[Launch]:
-        """Return what encodes the statistics computed last; bound once."""
+        """Return the launches that encode the latest statistics; bound once."""
         key = order, slot
         if key not in self._bound:
             self._bound[key] = self._encoding(order, slot, self._ordered.means)
@@ -323,7 +323,7 @@ class ColumnCombinations:
                 self._tell(slot, self._new[0], watched)
 
     def _parts_of(self, feature: int, threshold: float) -> Combination:
-        """Return what a feature of a collected tree stands for."""
+        """Return the combination of columns that a feature of a collected tree is."""
         n_columns = self._statistics.n_columns
         if feature < n_columns:
             by_level = feature in self._n_levels
@@ -371,7 +371,7 @@ class ColumnCombinations:
         return [self._with_features(tree, place_of) for tree in trees], found
 
     def attributes(self) -> dict[str, str]:
-        """Return what a model has to tell, so that its training can be resumed."""
+        """Return the texts that a model keeps, so that its training can be resumed."""
         return self._scored.attributes()
 
     def _table(self, parts: Combination) -> LevelTable:

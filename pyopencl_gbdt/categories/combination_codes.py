@@ -166,7 +166,7 @@ class CombinationCodes:
         return found
 
     def _sorted(self, bits: int) -> list[Launch]:
-        """Return what sorts keys of so many bits."""
+        """Return the launches that sort keys by a number of bits."""
         end = min(64, -(-bits // _BITS) * _BITS)
         if end not in self._sorts:
             self._sorts[end] = self._sort.bind(self._keys, self._rows, end_bit=end)

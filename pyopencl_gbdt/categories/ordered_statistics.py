@@ -151,7 +151,7 @@ class OrderedStatistics:
         *,
         once: bool = False,
     ) -> list[Launch]:
-        """Return what computes the statistics of a column in the order taken last.
+        """Return the launches that compute a column's statistics in the latest order.
 
         Parameters
         ----------

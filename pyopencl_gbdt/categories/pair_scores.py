@@ -112,7 +112,7 @@ class ChosenCombinations:
     def _gains(self, trees: Sequence[Tree], parts_of: PartsOf) -> tuple[Gains, Gains]:
         """Return the gains of what nodes split on, and of what ancestor and node do together.
 
-        Numbers alone are not candidates.
+        A column of numbers alone is not a candidate.
         """
         gains: dict[int, float] = defaultdict(float)
         candidates: dict[int, float] = defaultdict(float)
@@ -378,5 +378,5 @@ class ScoredPairs:
         return [tuple(Part(column) for column in pair) for pair in self._found.get(latest, ())]
 
     def attributes(self) -> dict[str, str]:
-        """Return what a model has to tell, so that its training can be resumed."""
+        """Return the texts that a model keeps, so that its training can be resumed."""
         return {ATTRIBUTE: json.dumps(self._found)} if self._found else {}

@@ -260,7 +260,7 @@ class StatisticColumns:
         return trees if self.combining is None else self.combining.earlier
 
     def attributes(self) -> dict[str, str]:
-        """Return what a model has to tell, so that its training can be resumed."""
+        """Return the texts that a model keeps, so that its training can be resumed."""
         return {} if self.combining is None else self.combining.attributes()
 
     def of_model(self, trees: list[Tree]) -> tuple[list[Tree], Statistics]:

@@ -154,7 +154,7 @@ def _line(table: TextTable, outcome: Tuned) -> str:
 
 
 def _words(table: Choice, chosen: Choice) -> str:
-    """Return what differs from the table."""
+    """Return the variants and sizes that differ from the table's."""
     changed = [f"{k}={v}" for k, v in chosen.params.items() if table.params.get(k) != v]
     name = [] if chosen.variant == table.variant else [chosen.variant]
     return " ".join([*name, *changed])

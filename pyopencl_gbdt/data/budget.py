@@ -139,7 +139,7 @@ def _free_memory(root: Path) -> int | None:
 
 
 def _free_address_space(root: Path) -> int | None:
-    """Return what is left of the process's address space limit (``ulimit -v``)."""
+    """Return the bytes left of the process's limit of address space (``ulimit -v``)."""
     limit = re.search(r"^Max address space +(\d+)", _text(root / "proc/self/limits"), re.M)
     used = _kilobytes(_text(root / "proc/self/status"), "VmSize")
     return None if limit is None or used is None else int(limit[1]) - used

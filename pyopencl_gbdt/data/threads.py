@@ -32,7 +32,7 @@ def n_threads() -> int:
 
 
 def in_threads(work: Callable[[_Item], _Found], items: Sequence[_Item]) -> list[_Found]:
-    """Return what a function returns for each item; the calls run side by side.
+    """Return a function's result for each item; the calls run side by side.
 
     ``work`` may not call ``in_threads`` itself.
     """

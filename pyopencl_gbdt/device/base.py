@@ -192,7 +192,7 @@ class Device(ABC):
         MemoryPlanError
             If it exceeds the device's largest allocation or its memory.
         ParameterError
-            If ``shape`` or ``dtype`` is none.
+            If ``shape`` or ``dtype`` is not valid.
         """
         forked.check_device()
         array = DeviceArray(self, as_shape(shape), as_dtype(dtype), None)

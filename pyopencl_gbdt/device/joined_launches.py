@@ -176,7 +176,7 @@ class _Values:
 
 
 def joined(fits: Sequence[Sequence[Action]]) -> list[Action]:
-    """Return what does the actions of several fits, launches that are alike by one launch.
+    """Return the actions of several fits; equal launches become one launch.
 
     Parameters
     ----------
@@ -223,7 +223,7 @@ def _in_place(
 
 
 def joined_by_first(first: Sequence[Action], n_fits: int, steps: Steps) -> list[Action] | None:
-    """Return what does the actions of several fits that differ in the places of arrays alone.
+    """Return one list of actions for several fits that differ only in where arrays lie.
 
     The others' launches are not bound.
 

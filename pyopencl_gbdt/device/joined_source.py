@@ -54,10 +54,10 @@ class RowText(Protocol):
         """Return the declarations of the parameters that hold the rows."""
 
     def lines(self, n_words: int) -> list[str]:
-        """Return what a group does first."""
+        """Return the statements that a work-group runs first."""
 
     def types(self, n_words: int) -> str:
-        """Return what a source begins with."""
+        """Return the lines that a source begins with."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class RowOfTable:
         return ["GLOBAL const u64* RESTRICT fits_table", "const u32 fits_first"]
 
     def lines(self, n_words: int) -> list[str]:
-        """Return what finds the row of the work-group's fit."""
+        """Return the statements that find the row of the work-group's fit."""
         return [f"GLOBAL const u64* fits_row = fits_table + fits_first + {n_words} * {self.place};"]
 
     def types(self, n_words: int) -> str:

@@ -1,4 +1,4 @@
-"""A device that holds no memory and runs nothing, and a member of a team that is not there.
+"""Stand-ins that plan memory: a device that runs nothing, and a team without other members.
 
 Memory is planned by building: the constructors of a fit run on paper, and ask for what they ask a
 real device for.

@@ -134,7 +134,7 @@ class Program(ABC):
         """Set arguments that are already in order and of the kernel's types."""
 
     def finished(self, build: Callable[[], T]) -> T:
-        """Return what a build gives that began earlier.
+        """Return the result of a build that began earlier.
 
         If it fails, launching fails: the variant was chosen, and the fit has to start again.
         """
@@ -291,7 +291,7 @@ class BuildNotice:
 
     @classmethod
     def of_fit(cls, label: str, share: float, verbosity: int) -> BuildNotice | None:
-        """Return what tells of the builds of a fit's kernels; None for a silent fit."""
+        """Return the notice that reports the builds of a fit's kernels; None for a silent fit."""
         if verbosity == 0:
             return None
         return cls(label, share, say_each=tell_detail if verbosity > 2 else None)

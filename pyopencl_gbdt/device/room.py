@@ -121,5 +121,5 @@ def lasting(
 
 
 def shared(device: Device) -> dict[Hashable, Any]:
-    """Return what jobs side by side share, by all that it depends on; empty for one alone."""
+    """Return what jobs side by side share, by its key; empty for a job alone."""
     return {} if device.room is None else device.room.room.shared

@@ -195,12 +195,12 @@ class PartOfCopy:
 
 
 def copy_launch(source: DeviceArray, target: DeviceArray, start: int = 0) -> Launch:
-    """Return what copies a whole array to another one, from an element on, among kernels."""
+    """Return the launch that copies a whole array into another one, from an element on."""
     return Launch("copy", _Copy(source, target, start))
 
 
 def clear_launch(array: DeviceArray) -> Launch:
-    """Return what enqueues a fill with zero bytes, among kernels."""
+    """Return the launch that fills an array with zero bytes."""
     return Launch("clear", _Clear(array))
 
 

@@ -165,7 +165,7 @@ def _run(device: str, folder: Path, sizes: tuple[int, ...], **variables: str) ->
 
 
 def measure(device: str, sizes: tuple[int, ...] = (N_ROWS, N_FEATURES, N_ROUNDS)) -> dict[str, Any]:
-    """Return what cold starts on a device take.
+    """Return the seconds that cold starts on a device take.
 
     Parameters
     ----------

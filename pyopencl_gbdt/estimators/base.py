@@ -291,7 +291,7 @@ class Base(Trained):
         return model.predict(X, **options)
 
     def _staged(self, X: Any, **options: Any) -> Iterator[F32]:
-        """Return what ``_predict`` does, after each round."""
+        """Yield the result of ``_predict`` after each round."""
         model = self._model_for(X)
         options |= {"missing": self.missing, "device": main_device(self.device)}
         return model.staged_predict(X, **options)

@@ -144,7 +144,7 @@ class Calibration:
 
 
 def _scores(model: Model, margins: F32, *, normal: bool) -> F32:
-    """Return what curves take, shape (n_rows, n_curves): margins, or logits of classes."""
+    """Return the input of curves, shape (n_rows, n_curves): margins, or logits of classes."""
     if margins.ndim == 1:
         return margins[:, None]
     return log_odds(probabilities_of(model, margins)) if normal else margins
@@ -171,7 +171,7 @@ def _read(text: str, n_curves: int, source: str) -> tuple[Curve, ...]:
 
 
 def _curve(given: Mapping[str, Any]) -> Curve:
-    """Return a curve of a file; a ValueError, TypeError or KeyError if it is none."""
+    """Return a curve that a file holds; raise ValueError, TypeError or KeyError if it is wrong."""
     if "slope" in given:
         numbers = np.array([given["slope"], given["intercept"]], np.float32)
         if not np.isfinite(numbers).all() or numbers.shape != (2,):

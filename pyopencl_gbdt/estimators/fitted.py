@@ -187,7 +187,7 @@ class FittedModel(Parametrised):
         return card(self._fitted(), type(self).__name__, settings)
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
-        """Return what notebooks show; HTML is left out where scikit-learn is told to."""
+        """Return the texts that notebooks show; HTML is left out where scikit-learn is told to."""
         shown: dict[str, str] = super()._repr_mimebundle_(**kwargs)
         return shown | {kind: self._repr_html_() for kind in shown if kind == "text/html"}
 

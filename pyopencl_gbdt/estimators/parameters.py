@@ -102,7 +102,7 @@ class Parametrised(Constructed):
     early_stopping : bool, "auto" or None
         Stop by itself, by rows that ``fit`` holds out, with scikit-learn's meaning: ``"auto"`` does
         where there are more than 10 000 rows. With ``eval_set``, its last set is watched, and no
-        row is held out. None: where ``n_iter_no_change`` is given, or the preset says so.
+        row is held out. None stops early if ``n_iter_no_change`` is given, or the preset says so.
     validation_fraction : float, int, "auto" or None, default "auto"
         Share or number of the rows to hold out; None watches the training rows; ``"auto"`` is 0.1,
         or the preset's where that stops. Classes keep their shares; queries and ``groups`` of

@@ -77,7 +77,7 @@ class Trained(FittedModel):
         """Learn from models and rows that they were not trained on; regressors do."""
 
     def _own_attributes(self) -> dict[str, str]:
-        """Return what a file of the estimator has beside the model."""
+        """Return the texts that an estimator's file has beside the model."""
         return {}
 
     def _take_attributes(self, ensemble: Ensemble, source: str) -> None:
@@ -153,7 +153,7 @@ class Trained(FittedModel):
         return found.model
 
     def _way(self, request: TrainingRequest, groups: Any) -> Way:
-        """Return the way to train; what it cannot do is refused."""
+        """Return the way to train; refuse parameters that it does not support."""
         stopping = self._how_to_stop(request.preset, request.data)
         if PRESETS[request.preset].n_folds and self._kind != "ranker":
             folds = self._folds(request, groups)

@@ -201,7 +201,7 @@ def _best_rounds(model: Model, before: Ensemble | None) -> int:
 
 @dataclass(frozen=True)
 class Continued:
-    """Adds rounds to a former fit, whose metrics come first.
+    """Adds rounds to an earlier fit; the history begins with that fit's metrics.
 
     Attributes
     ----------

@@ -103,7 +103,7 @@ AnyRows = F32 | DeviceArray | SparseMatrix | BatchedRows
 
 
 def prefix_of(name: str) -> str:
-    """Return what the names of an evaluation set's arrays begin with."""
+    """Return the prefix of the names of an evaluation set's arrays."""
     return f"evals {name!r}"
 
 

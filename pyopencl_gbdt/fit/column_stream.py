@@ -41,7 +41,7 @@ def runs_of(columns: npt.NDArray[np.uint32]) -> list[tuple[int, int]]:
 def places_of(columns: npt.NDArray[np.uint32], n_features: int) -> npt.NDArray[np.uint32]:
     """Return where kernels find each feature's code, as ``JoinedCodes.digits`` has it.
 
-    Features that are not among the columns are found nowhere.
+    A feature that is not among the columns has no place.
     """
     digits = np.zeros((n_features, 2), np.uint32)
     digits[columns, 0] = np.arange(columns.size)
@@ -111,7 +111,7 @@ class ColumnsTogether(ColumnLoads):
         self._ready = [None] * len(self._ready)
 
     def expect(self, pages: Sequence[int]) -> None:
-        """Begin to put together the columns of the pages that a pass will bring, in order."""
+        """Begin to join the columns of the pages that a pass will bring, in order."""
         self._pool = self._pool or ThreadPoolExecutor(n_threads())
         for index in pages:
             if self._together[index] is None:

@@ -85,7 +85,7 @@ class ColumnsInTurn(RowsInTurn):
         return gathered_columns(self.ways.facts) * self.nodes.n_trees
 
     def kept(self) -> MemoryPlan:
-        """Return what the host keeps of all pages: all columns."""
+        """Return the host's memory for pages: that of all columns."""
         kept = super().kept()
         del kept.arrays[GATHERED]
         if puts_together(self.schedule.n_slots, len(self.schedule.bounds)):
@@ -123,7 +123,7 @@ class ColumnsInTurn(RowsInTurn):
         return found
 
     def while_made(self, n_rows: int) -> MemoryPlan:
-        """Return what lies on the device while a page is made: the codes of all columns, twice."""
+        """Return the device's memory while a page is made: the codes of all columns, twice."""
         columns = self.features.layout.n_features, n_rows
         return MemoryPlan({CODES: super()._codes_of(n_rows), "by_feature": (columns, _BYTE)})
 

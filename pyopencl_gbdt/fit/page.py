@@ -144,7 +144,7 @@ class FitFeatures:
         return arena.arguments("allowed") if self.masks_columns else {}
 
     def facts(self) -> dict[str, Any]:
-        """Return what of them decides how trees grow, by the names in ``PageFacts``."""
+        """Return the facts that decide how trees grow, by the names in ``PageFacts``."""
         return {
             "kind": self.kind,
             "n_features": self.layout.n_features,

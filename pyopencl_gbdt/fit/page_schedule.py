@@ -1,4 +1,4 @@
-"""Pages that take turns on the device, and the slots where they do."""
+"""Pages that take turns on the device, and the slots of memory that they share."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pyopencl_gbdt.lazy_dataclasses import dataclass
 
 @dataclass(frozen=True)
 class PageSchedule:
-    """Pages that take turns, and the slots where they do.
+    """Pages that take turns on the device, and the slots of memory that they share.
 
     Attributes
     ----------

@@ -130,7 +130,7 @@ class Slot:
     Attributes
     ----------
     page : int
-        The page that lies here; -1 is none.
+        The page that lies here; -1 if no page does.
     there : set of str
         The page's arrays that are up to date here.
     unsaved : set of str
@@ -183,7 +183,7 @@ class PageStream:
         self._sizes: dict[str, list[int]] = {}
 
     def _loads_of(self, stored: Any) -> Loads:
-        """Return what brings the codes of pages."""
+        """Return the loads that bring the codes of pages."""
         return PageLoads(self.device, self.transfers, stored)
 
     def use(self, slots: Sequence[Mapping[str, DeviceArray]]) -> None:
@@ -353,7 +353,7 @@ class QueuePage:
 
 
 class RunPass:
-    """The action that runs what is on the list, before something asks for all rows."""
+    """The action that runs the listed actions, before another action needs all rows."""
 
     name = "pass over pages"
 

@@ -33,7 +33,7 @@ from pyopencl_gbdt.primitives.packed_codes import JoinedCodes
 
 
 def smaller_trees(params: ParameterValues) -> str:
-    """Return what makes the trees of a fit take less memory, as words of a message."""
+    """Return a message's advice: how the trees of a fit take less memory."""
     words = "lower max_depth (0 is no limit) or max_bin"
     if params.multi_strategy == "multi_output_tree":
         return f"{words}, leave out multi_strategy"

@@ -280,7 +280,7 @@ class FitRows(RowLists):
         """Ask for what pages in turn share; nothing where all pages stay."""
 
     def kept(self) -> MemoryPlan:
-        """Return what the host keeps of pages that take turns; nothing where all pages stay."""
+        """Return the host's memory for pages that take turns; nothing where all pages stay."""
         return MemoryPlan()
 
     def make_room_for_high_words(self, turn: Callable[[], None]) -> None:
@@ -321,7 +321,7 @@ class FitRows(RowLists):
         first: Sequence[Sequence[Launch]] | None = None,
         updates: tuple[str, ...] = (),
     ) -> list[Action]:
-        """Return the actions of every page, or part of the rows.
+        """Return the actions of all pages, or of all parts of the rows.
 
         Where pages stay on the device, these are their launches, page after page. Where they take
         turns, one action puts them on the list of the next pass; see ``PageWise``.
@@ -378,7 +378,7 @@ class FitRows(RowLists):
 
     @property
     def weights(self) -> tuple[str, ...]:
-        """The array of the rows' weights, if they have some."""
+        """The array of the rows' weights, if rows have weights."""
         return ("weights",) if self.weighted else ()
 
     @property

@@ -119,7 +119,7 @@ class RowsInTurn(FitRows):
     Attributes
     ----------
     schedule : PageSchedule
-        The pages that take turns, and the slots where they do.
+        The pages that take turns on the device, and the slots of memory that they share.
     stream : PageStream or None
         What moves the pages; None before there are pages.
     drawn : DrawnRows or None
@@ -257,7 +257,7 @@ class RowsInTurn(FitRows):
         return n_trees <= MOST_Y
 
     def kept(self) -> MemoryPlan:
-        """Return what the host keeps of all pages, or of those that are read ahead from files."""
+        """Return the host's memory for all pages, or for those that are read ahead from files."""
         kept = self.in_page(self.n_rows)
         if self.nodes.params.cache_folders:  # two pages are read ahead, or to the slots themselves
             del kept.arrays[CODES]
@@ -318,7 +318,7 @@ class RowsInTurn(FitRows):
         return MemoryPlan({CODES: self._codes_of(n_rows), **own})
 
     def while_made(self, n_rows: int) -> MemoryPlan:
-        """Return what making a page of so many rows takes, beyond what it takes in training."""
+        """Return the memory that making a page takes, beyond the page's own in training."""
         return MemoryPlan()
 
     def on_device(self, n_rows: int) -> MemoryPlan:
@@ -366,7 +366,7 @@ class RowsInTurn(FitRows):
                 self.arena.array(in_slot(name, slot), *wanted)
 
     def _fill_slots(self) -> None:
-        """Give the arrays of rows to what moves the pages, once they are allocated."""
+        """Give the arrays of rows to the object that moves the pages, once they are allocated."""
         from pyopencl_gbdt.fit.stream_in_place import StreamInPlace
 
         assert self.stream is not None

@@ -38,7 +38,7 @@ def fit_kernels() -> list[str]:
 
 
 def _param(variant: Variant, name: str) -> Param:
-    """Return a parameter of a variant, or what it needs of a device."""
+    """Return a parameter of a variant, or one of its requirements."""
     return variant.params[name] if name in variant.params else bool(getattr(variant, name))
 
 

@@ -128,7 +128,7 @@ class Gradients:
         ]
 
     def begin(self) -> list[Action]:
-        """Return what counts the exponents of the first round, if later ones' are counted ahead."""
+        """Return actions that count the first round's exponents, if later rounds' come ahead."""
         return self._counts(self.nodes.batches[0]) if self._ahead else []
 
     def _counts(self, batch: Batch) -> list[Action]:

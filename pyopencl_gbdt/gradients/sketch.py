@@ -142,7 +142,7 @@ class Sketch:
         self.gradients = Gradients(own, rows, nodes, ways, GIVEN_GRADIENTS)
 
     def launches(self, batch: Batch) -> list[Action]:
-        """Return the actions that compute a round's sketches, and the quanta of these."""
+        """Return the actions that compute a round's sketches, and round them to integers."""
         parts = [[self._of(batch, part)] for part in self.rows.parts]
         own = Batch(batch.first, self.searched.nodes.n_trees)
         sketched = self.rows.pagewise(

@@ -80,7 +80,7 @@ class Bins(ABC):
 
     @abstractmethod
     def arguments(self) -> dict[str, object]:
-        """Return the arguments that the search takes besides."""
+        """Return the additional kernel arguments of the search."""
 
     def _listed(self, where: dict[str, object]) -> dict[str, object]:
         """Return where entries are, for the kernels here: they take roots' quanta as even ones."""
@@ -153,7 +153,7 @@ class BinsOfNodes(Bins):
 
 
 def bins_of(arena: Arena, layout: Layout, entries: EntrySizes) -> Bins | None:
-    """Return what cuts bins, as the parameters ask; None if every value is a bin."""
+    """Return the object that cuts bins, by the parameters; None if every value is a bin."""
     params = entries.nodes.params
     if params.search != "approx":
         return None

@@ -63,7 +63,7 @@ class Pick:
         return picks + [self.decide(step, batch, page) for page in pages]
 
     def settle(self, batch: Batch) -> list[Launch]:
-        """Return nothing: every split is the tree's."""
+        """Return no launches: the tree keeps every split."""
         return []
 
     def growing(self) -> bool:

@@ -162,13 +162,13 @@ class Boosting(Protocol):
         """
 
     def kept_margins(self) -> list[Action]:
-        """Return what keeps a round's margins, if its trees are not grown all at a time."""
+        """Return the actions that keep a round's margins, if its trees do not all grow at once."""
 
     def add(self, batch: Batch) -> Sequence[Action]:
-        """Return what adds the trees that were finished last to the training rows' margins."""
+        """Return the actions that add the latest trees to the margins of the training rows."""
 
     def follow(self, rows: FollowingRows, batch: Batch) -> list[Action]:
-        """Return what adds the trees that were finished last to the margins of other rows."""
+        """Return the actions that add the latest trees to the margins of other rows."""
 
     def end_round(self) -> None:
         """Finish the round, when all its trees are enqueued."""

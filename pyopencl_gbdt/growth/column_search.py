@@ -138,7 +138,7 @@ class ColumnSearch:
 
 
 class PartitionOfRows:
-    """Finds every row's child by the column of its node's split; nothing else moves."""
+    """Writes every row's child, by the column of its node's split; entries stay in place."""
 
     kernels: ClassVar[tuple[str, ...]] = ("row_nodes",)
 

@@ -219,7 +219,7 @@ class DropsAhead:
         self._n_listed = n_turns
 
     def take(self) -> Turn:
-        """Return the next round, which is listed."""
+        """Return the next round, which the device knows already."""
         turn = self._turns.popleft()
         self._n_listed, self.weights = self._n_listed - 1, turn.weights
         return turn

@@ -174,7 +174,7 @@ class DropoutBoosting(Boosting):
         return Parts.of(self.arena.device.caps, most_rows * n_trees * tree_bytes)
 
     def _change(self, parts: Parts, *, after: int) -> list[Launch]:
-        """Return what lets rows walk trees of a round, whose weights change."""
+        """Return the launches in which rows walk a round's trees, whose weights change."""
         return [one for page in self.rows.pages for one in self._page(page, parts, after)]
 
     def _page(self, page: FitPage, parts: Parts, after: int) -> list[Launch]:
@@ -209,7 +209,7 @@ class DropoutBoosting(Boosting):
         self._ahead.prepare()
 
     def _dropping(self, n_trees: int) -> list[Launch]:
-        """Return what takes so many trees out of the margins."""
+        """Return the launches that take a number of trees out of the margins."""
         parts = self._parts(n_trees, self._bank.longest) if self._has_parts else Parts(1)
         if parts not in self._changes:
             self._changes[parts] = self._change(parts, after=0)
@@ -288,7 +288,7 @@ class DropoutBoosting(Boosting):
         return kept_margins(self.rows)
 
     def add(self, batch: Batch) -> list[Launch]:
-        """Return what keeps the trees that were finished last, and adds those of the round."""
+        """Return the launches that keep the latest trees, and add those of the round."""
         arena, nodes = self.arena, self.nodes
         most = arena.device.caps.compute_units
         groups = min(-(-nodes.max_nodes // self.program.wg_size), most)

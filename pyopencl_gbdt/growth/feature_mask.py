@@ -74,7 +74,7 @@ def column_weights(arena: Arena, features: FitFeatures) -> None:
 
 
 class FeatureMask:
-    """Fills ``allowed``, a bit a feature and node; for fits that do not let nodes have them all.
+    """Fills ``allowed``, a bit for each feature and node, where nodes may not use all features.
 
     With ``of_levels``, an array's name and its rows, fills that one with what trees and levels
     draw, as ``planned`` asks for it.
@@ -145,7 +145,7 @@ class FeatureMask:
 
 
 def mask_of(parts: FitParts) -> FeatureMask | None:
-    """Return what marks the features of nodes; None if nodes may split on all of them."""
+    """Return the step that marks the features of nodes; None if nodes may split on all of them."""
     arena, _, nodes, features, ways = parts
     return FeatureMask(arena, nodes, features, ways) if features.masks_columns else None
 

@@ -62,11 +62,11 @@ class LeafValues:
         """Take the margins of the rows before the first round, and what ``state`` has returned."""
 
     def state(self) -> dict[str, npt.NDArray[np.float32]]:
-        """Return what the rounds to come need beside the trees; waits for the device."""
+        """Return the state that later rounds need beside the trees; waits for the device."""
         return {}
 
     def round_begins(self, source: GradientSource | None) -> Sequence[Sequence[Action]]:
-        """Return what computes gradients before a round's trees; rounds take turns.
+        """Return the actions that compute gradients before a round's trees; rounds take turns.
 
         Parameters
         ----------
@@ -76,7 +76,7 @@ class LeafValues:
         return [[] if source is None else source.launches()]
 
     def launches(self, batch: Batch) -> list[Action]:
-        """Return what gives the leaves of finished trees their values, before margins move."""
+        """Return the actions that set the leaf values of finished trees, before margins change."""
         return []
 
 
@@ -183,7 +183,7 @@ class LocalWalk:
 
     @classmethod
     def of(cls, variant: Variant, parts: FitParts) -> LocalWalk:
-        """Return what rows that walk keep there.
+        """Return the sizes for rows that walk trees.
 
         Rows of up to 32 codes of a byte keep all of them, if the trees have few nodes.
         """
@@ -315,11 +315,11 @@ class PlainBoosting(Boosting):
         return kept_margins(self.parts.rows)
 
     def add(self, batch: Batch) -> Sequence[Action]:
-        """Return what adds each leaf's value to the margins of its rows."""
+        """Return the actions that add each leaf's value to the margins of its rows."""
         return self.update.add(batch)
 
     def follow(self, rows: FollowingRows, batch: Batch) -> list[Action]:
-        """Return what adds each leaf's value to the margins of its rows."""
+        """Return the actions that add each leaf's value to the margins of its rows."""
         return rows.launches(self.parts, batch)
 
     def end_round(self) -> None:

@@ -63,7 +63,7 @@ class LeavesByNextOrder(LeafValues):
         )  # every tree leaves them so
 
     def launches(self, batch: Batch) -> list[Action]:
-        """Return what gives the leaves of finished trees their values, before margins move."""
+        """Return the actions that set the leaf values of finished trees, before margins change."""
         return [*(self._sum(batch, page) for page in self.rows.pages), self._set()]
 
     def add(self, batch: Batch) -> list[Launch]:

@@ -65,7 +65,7 @@ class LinearLeaves(LeafValues):
         values.set(self._data.values)
 
     def launches(self, batch: Batch) -> list[Action]:
-        """Return what gives the leaves of finished trees their functions."""
+        """Return the actions that set the linear functions of finished trees' leaves."""
         arena, nodes, bind = self.arena, self.nodes, self.program.bind
         each = 8 * arena.device.caps.compute_units
         by_node = min(-(-nodes.max_nodes // self.program.wg_size), each)

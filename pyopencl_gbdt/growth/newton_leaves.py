@@ -34,7 +34,7 @@ from pyopencl_gbdt.parameters.values import ParameterValues
 
 
 def further_steps(params: ParameterValues) -> int:
-    """Return the steps that are taken: of all rows, the splits have taken one."""
+    """Return the number of further Newton steps. Splits are the first if no rows are sampled."""
     return params.leaf_estimation_iterations - (0 if params.samples_rows else 1)
 
 
@@ -82,15 +82,15 @@ class NewtonLeaves(LeafValues):
         self.first.start(margins, state)
 
     def state(self) -> dict[str, npt.NDArray[np.float32]]:
-        """Return what the rounds to come need beside the trees; waits for the device."""
+        """Return the state that later rounds need beside the trees; waits for the device."""
         return self.first.state()
 
     def round_begins(self, source: GradientSource | None) -> Sequence[Sequence[Action]]:
-        """Return what computes gradients before a round's trees; see `LeafValues`."""
+        """Return the actions that compute gradients before a round's trees; see `LeafValues`."""
         return self.first.round_begins(source)
 
     def launches(self, batch: Batch) -> list[Action]:
-        """Return what gives the leaves of finished trees their values, before margins move."""
+        """Return the actions that set the leaf values of finished trees, before margins change."""
         rows, leaf = self.rows, self._leaf
         found = [*self.first.launches(batch), self._begin()]
         if self._finds:

@@ -68,7 +68,7 @@ class OpenColumns:
 
 
 def open_columns_of(parts: FitParts) -> OpenColumns | None:
-    """Return what tells the open features of a fit that masks some; None where all are open.
+    """Return the step that lists the open features, if a fit masks some; None if all are open.
 
     That is on CPUs, for dense codes, whose kernels leave features out. Draws of nodes leave out
     next to none: what one node does not draw, its sibling may.

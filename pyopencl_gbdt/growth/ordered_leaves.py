@@ -145,7 +145,7 @@ class OrderedLeaves(LeafValues):
         return {_STATE: self.arena["ordered_margins"].get().ravel()}
 
     def round_begins(self, source: GradientSource | None) -> list[list[Action]]:
-        """Return what computes gradients before a round's trees; see `LeafValues`."""
+        """Return the actions that compute gradients before a round's trees; see `LeafValues`."""
         from pyopencl_gbdt.gradients.by_row import Softmax
 
         n = self.n_entries
@@ -169,7 +169,7 @@ class OrderedLeaves(LeafValues):
         ]  # fmt: skip
 
     def launches(self, batch: Batch) -> list[Action]:
-        """Return what gives the leaves of finished trees their values, before margins move."""
+        """Return the actions that set the leaf values of finished trees, before margins change."""
         p, bind = self.nodes.params, self.program.bind
         arena, rows, nodes = self.arena, self.rows, self.nodes
         groups = (self._groups, batch.size)

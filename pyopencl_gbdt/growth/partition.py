@@ -97,7 +97,7 @@ class PartitionByCodes:
         return min(groups, 16 * self.arena.device.caps.compute_units)
 
     def begin(self, batch: Batch) -> list[Action]:
-        """Return nothing: roots have all rows in order, or a list of those that were drawn."""
+        """Return no launches: roots have all rows in order, or a list of the drawn rows."""
         return []
 
     def last(self, step: int, batch: Batch) -> list[Action]:

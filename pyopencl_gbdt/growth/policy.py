@@ -131,7 +131,7 @@ class Level:
         return [self.decide(depth, page, found) for page in self.rows.pages]
 
     def settle(self, batch: Batch) -> list[Launch]:
-        """Return nothing: every split is the tree's."""
+        """Return no launches: the tree keeps every split."""
         return []
 
     def growing(self) -> bool:
@@ -177,10 +177,10 @@ class Choose(Protocol):
     """The launches that decide which nodes split."""
 
     def choose(self, step: int, batch: Batch, found: Candidates) -> list[Launch]:
-        """Return what chooses the nodes that split in a step, and makes their children."""
+        """Return the launches that choose which nodes split in a step, and make their children."""
 
     def settle(self, batch: Batch) -> list[Launch]:
-        """Return what follows the last step of a tree."""
+        """Return the launches that follow the last step of a tree."""
 
     def growing(self) -> bool:
         """Tell whether some tree has leaves that split; waits for the device."""
@@ -264,7 +264,7 @@ class LevelWise:
 
     @property
     def splits_alone(self) -> bool:
-        """All that gain enough split, unless leaves are counted or a level splits alike."""
+        """All nodes that gain enough split, unless leaves are limited or a level shares a split."""
         return not (self.limits_leaves or self.splits_alike)
 
     def n_steps(self, most_leaves: int) -> int:
@@ -288,7 +288,7 @@ class LevelWise:
         return self.capacity(self.n_steps(most_leaves) - 1, most_leaves)
 
     def build(self, parts: FitParts, grow: Level) -> Choose:
-        """Return what decides for a whole level."""
+        """Return the step that decides which nodes of a level split."""
         return grow
 
 
@@ -362,7 +362,7 @@ class BestFirst:
         return self.made(most_leaves)
 
     def build(self, parts: FitParts, grow: Level) -> Choose:
-        """Return what picks leaves of every tree."""
+        """Return the step that picks the leaves of every tree that split."""
         from pyopencl_gbdt.growth.best_first import Pick
 
         return (Pick if self.picks == 1 else PickSeveral)(parts, self.rank)

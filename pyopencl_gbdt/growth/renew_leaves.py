@@ -110,7 +110,7 @@ class RenewLeaves(LeafValues):
         return whole(share, self.nodes.all_rows, max(every))
 
     def launches(self, batch: Batch) -> list[Action]:
-        """Return what gives the leaves of finished trees their values, before margins move."""
+        """Return the actions that set the leaf values of finished trees, before margins change."""
         if self.selects:
             return [self._select(batch), self._renew()]
         keys = ("renew_leaf", "renew_key")
@@ -127,7 +127,7 @@ class RenewLeaves(LeafValues):
         return [*found, self._renew()]
 
     def _select(self, batch: Batch) -> Launch:
-        """Return what finds the residuals of all leaves, each by a work-item."""
+        """Return the launch that finds the residuals of all leaves, each by a work-item."""
         arena, page = self.arena, self.rows.pages[0]
         part = page.part
         groups = min(self.nodes.max_nodes, 64 * arena.device.caps.compute_units)
@@ -142,7 +142,7 @@ class RenewLeaves(LeafValues):
         )  # fmt: skip
 
     def _find(self, batch: Batch, page: FitPage) -> list[Launch]:
-        """Return what writes the leaf of every row, if the lists of rows tell them."""
+        """Return the launches that write the leaf of every row, if lists of rows tell it."""
         if not self._finds:
             return []
         return [find_leaves(self._parts, self.program, batch, page, page.part["renew_leaf"])]
@@ -178,7 +178,7 @@ class RenewLeaves(LeafValues):
         return {"steps": self.arena["steps"], **sets, **page.codes.row_arguments()}
 
     def _sum(self) -> list[Action]:
-        """Return what adds up the counts over the team; weights are counted in 64 bits."""
+        """Return the actions that add up counts over the team; weights are counted in 64 bits."""
         counts = self.arena["renew_counts"]
         return self.rows.sum(counts, dtype=np.uint64 if self.weighted else np.uint32)
 

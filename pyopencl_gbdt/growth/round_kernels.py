@@ -88,7 +88,7 @@ class Grower:
 
 @dataclass
 class MoreSteps:
-    """Runs the steps that few trees need, some at a time, until no leaf splits.
+    """Runs further steps, which few trees need, some at a time, until no leaf splits.
 
     Calling it waits for the device. The launches of a step are bound when the step first runs.
 
@@ -212,7 +212,7 @@ class RoundKernels:
     def _leaves_of(
         self, parts: FitParts, update: MarginUpdate, objective: Objective, data: Dataset
     ) -> LeafValues:
-        """Return what gives leaves their values; ``update`` adds them to margins."""
+        """Return the step that sets leaf values; ``update`` adds them to margins."""
         recipe = self.recipe
         every: list[LeafValues] = []
         if isinstance(update, LeafValues):  # it looks up each row's leaf once for both
@@ -280,7 +280,7 @@ class RoundKernels:
             self._add_following(self._bound, rows)
 
     def begin_round(self, number: int) -> list[Action]:
-        """Return what a round begins with, before its trees."""
+        """Return the actions that begin a round, before its trees."""
         return [*self._begins[number % len(self._begins)], *self._kept]
 
     def batches(self, *, joined: bool) -> list[list[Action]]:
@@ -295,7 +295,7 @@ class RoundKernels:
         return self._joined if joined else self._bound
 
     def _grown(self, batch: Batch) -> list[Action]:
-        """Return what grows trees: those of the outputs, or of sketches and then of all outputs."""
+        """Return the actions that grow the trees of outputs, or of sketches and then of outputs."""
         if self.sketch is None:
             return self.grower.tree(batch)
         searched, leaves = self.sketch.searched, self.sketched
@@ -306,7 +306,7 @@ class RoundKernels:
         ]  # fmt: skip
 
     def trees(self, batch: Batch, turn: Sequence[Action]) -> list[Action]:
-        """Return what trees that are grown at a time take, bound to the fit's arrays.
+        """Return the actions of trees that grow at the same time, bound to the fit's arrays.
 
         ``turn`` gives the rows the codes of the next order, for leaves that take values by these.
         """

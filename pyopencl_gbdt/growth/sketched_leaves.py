@@ -92,7 +92,7 @@ class SketchedLeaves(LeafValues):
         return self.arena.device.caps.compute_units
 
     def launches(self, batch: Batch) -> list[Action]:
-        """Return what gives the nodes of all outputs their sums and values."""
+        """Return the actions that set the sums and values of all outputs' nodes."""
         arena, rows, p = self.arena, self.rows, self.nodes.params
         quanta = ("quanta", "high") if rows.has_high else ("quanta",)
         finds = [[self._find(page)] for page in rows.pages]
@@ -110,7 +110,7 @@ class SketchedLeaves(LeafValues):
         ]  # fmt: skip
 
     def read_values(self) -> Launch:
-        """Return what lets rows get values that leaves have taken after ``launches``."""
+        """Return the launch that copies leaf values to rows, after leaves have changed."""
         where = self._where
         for name in ("scale", "place_sums"):
             where.pop(name)
@@ -121,7 +121,7 @@ class SketchedLeaves(LeafValues):
 
     @property
     def _where(self) -> dict[str, Any]:
-        """The arguments that tell where places lie."""
+        """The kernel arguments by which nodes find their places."""
         sizes = {"n_levels": self.nodes.n_levels, "n_alike": self.nodes.n_alike}
         arrays = self.arena.arguments("levels", "scale", "place_sums")
         return {**sizes, "most_places": self.most_places, **arrays}
@@ -166,7 +166,7 @@ class SketchedLeaves(LeafValues):
 
 
 class LaterLeaves(LeafValues):
-    """Gives the leaves of trees that split as sketches other values than those of their sums.
+    """Replaces leaf values where splits come from sketches and values do not come from sums.
 
     Parameters
     ----------
@@ -182,14 +182,14 @@ class LaterLeaves(LeafValues):
         self._values[-1].start(margins, state)
 
     def state(self) -> dict[str, npt.NDArray[np.float32]]:
-        """Return what the rounds to come need beside the trees; waits for the device."""
+        """Return the state that later rounds need beside the trees; waits for the device."""
         return self._values[-1].state()
 
     def round_begins(self, source: GradientSource | None) -> Sequence[Sequence[Action]]:
-        """Return what computes gradients before a round's trees; see `LeafValues`."""
+        """Return the actions that compute gradients before a round's trees; see `LeafValues`."""
         return self._values[-1].round_begins(source)
 
     def launches(self, batch: Batch) -> list[Action]:
-        """Return what gives the leaves of finished trees their values, before margins move."""
+        """Return the actions that set the leaf values of finished trees, before margins change."""
         every = [action for values in self._values for action in values.launches(batch)]
         return [*every, self._sketched.read_values()]

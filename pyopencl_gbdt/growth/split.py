@@ -63,7 +63,7 @@ def constraints(arena: Arena, features: FitFeatures) -> None:
 
 
 def candidates_of(parts: FitParts, step: int) -> Candidates:
-    """Return what the kernels leave of a step; few candidates are left uncompared."""
+    """Return the candidates that a step's kernels write; if few, they are not compared yet."""
     _, rows, nodes, features, ways = parts
     caps = ways.device.caps
     wg_size = min(ways.wg_size(ways.variant("plan")), caps.max_work_group)
@@ -235,7 +235,7 @@ class SplitSearch(Protocol):
         """Return the actions that find the splits of a step's new nodes."""
 
     def candidates(self, step: int) -> Candidates:
-        """Return what these actions leave for the policy."""
+        """Return the candidates that these actions write for the policy."""
 
 
 def _opened(parts: FitParts) -> OpenColumns | None:
@@ -280,7 +280,7 @@ class HistogramSearch:
         return [*built, *masks, *found, *best]
 
     def candidates(self, step: int) -> Candidates:
-        """Return what the split kernels leave: every feature's candidate, or a node's best."""
+        """Return the split kernels' results: every feature's candidate, or a node's best."""
         return candidates_of(self.parts, step)
 
 

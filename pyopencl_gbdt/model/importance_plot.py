@@ -60,7 +60,7 @@ def plot_importance(
         As in ``feature_importances``. None uses the estimator's ``importance_type``, or
         ``"gain"`` for other models. The default of XGBoost's function is ``"weight"``.
     max_num_features : int or None
-        How many of the most important features to draw; None: all that have a split.
+        How many of the most important features to draw; None draws all that have a split.
     grid : bool, default True
         Draw the grid.
     show_values : bool, default True

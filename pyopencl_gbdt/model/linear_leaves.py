@@ -112,7 +112,7 @@ class LinearTerms:
 
 
 def no_terms(n_leaves: int) -> LinearTerms:
-    """Return what stands for leaves that are numbers."""
+    """Return the terms of leaves whose values are numbers: none."""
     none = np.zeros(0, np.float32)
     sizes, intercepts = np.zeros(n_leaves, np.int32), np.zeros(n_leaves, np.float32)
     return LinearTerms(sizes, intercepts, none.astype(np.int32), none)

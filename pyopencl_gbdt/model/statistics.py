@@ -43,7 +43,7 @@ class LevelTable:
     counts : int64 array, shape (n_levels,)
         Rows of each level, without those of weight 0.
     hits : int64 array, shape (n_targets, n_levels)
-        Those of them that hit each target.
+        How many of these rows hit each target.
     keys : int64 array, shape (n_levels,), or None
         The levels of a combination, as ``combined_keys`` numbers them, ascending. None: the code
         of a level is its place.
@@ -306,7 +306,7 @@ def check_categories(
 
 
 def prior_sum(prior: float, weight: int) -> np.float32:
-    """Return what a prior adds to a sum: it counts as ``weight`` rows."""
+    """Return the sum of a prior, which counts as ``weight`` rows."""
     found: np.float32 = np.float32(prior) * np.float32(weight)
     return found
 

@@ -48,7 +48,7 @@ class Table:
 
 
 def table_of(tree: Tree) -> Table | None:
-    """Return a tree as a table; None if it is none."""
+    """Return a tree as a table; None if the tree's splits do not form one."""
     depth = (tree.n_nodes + 1).bit_length() - 2
     n_inner = 2**depth - 1
     whole = tree.n_nodes == 2 * n_inner + 1 and depth <= DEEPEST_TABLE
@@ -88,7 +88,7 @@ def _even(begin: npt.NDArray[np.int32]) -> bool:
 
 
 def tables_of(trees: Sequence[Tree]) -> list[Table] | None:
-    """Return all trees as tables; None if one is none, or none has more than one level."""
+    """Return all trees as tables; None if a tree does not form one, or all have one level."""
     tables = []
     for tree in trees:
         table = table_of(tree)

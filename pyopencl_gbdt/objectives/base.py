@@ -237,7 +237,7 @@ class Objective(ABC):
         return margin
 
     def probability_of(self, margin: Number) -> Term:
-        """Return what metrics take: the prediction, or the probability of label 1."""
+        """Return the input of metrics: the prediction, or the probability of label 1."""
         return self.prediction_of(margin)
 
     @property

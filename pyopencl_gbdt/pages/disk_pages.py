@@ -251,7 +251,7 @@ def _status(path: Path) -> tuple[int, ...]:
 
 
 def _identity(status: os.stat_result) -> tuple[int, ...]:
-    """Return what differs if another program has written a file, or put another in its place."""
+    """Return a file's identity, which changes if another program writes or replaces the file."""
     return status.st_size, status.st_ino, status.st_mtime_ns, status.st_ctime_ns
 
 

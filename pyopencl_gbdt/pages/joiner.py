@@ -42,7 +42,7 @@ class JointShape:
     Attributes
     ----------
     order : BlockOrder or None
-        In which histograms read a row's codes; None is place by place.
+        The order in which histograms read a row's codes; None stores codes by place.
     """
 
     columns: JointColumns

@@ -123,7 +123,7 @@ class OrderCodes:
     def encoding(
         self, order: int, feature: int, shares: DeviceArray, begin: int, *, once: bool = False
     ) -> list[Launch]:
-        """Return what replaces the codes of one feature in an order.
+        """Return the launches that replace one feature's codes in an order.
 
         Parameters
         ----------
@@ -161,11 +161,11 @@ class OrderCodes:
         self._write(round_number)
 
     def turn(self) -> Action:
-        """Return what writes the codes of the order after that of the round taken last."""
+        """Return an action that calls `take_next`."""
         return _NextOrder(self)
 
     def take_next(self) -> None:
-        """Write the codes of the order after that of the round taken last."""
+        """Write the codes of the order that the next round takes."""
         self._write(self._round + 1)
 
     def _write(self, number: int) -> None:

@@ -128,7 +128,7 @@ class QuantizedData:
 
 
 def histogram_rows(caps: Capabilities, row_bytes: int) -> int:
-    """Return of how many rows a launch may make histograms.
+    """Return the most rows that one launch may add to histograms.
 
     It reads a row's codes, and for every 16 bytes of them the row's quanta and number.
     """

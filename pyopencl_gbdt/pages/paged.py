@@ -98,7 +98,7 @@ def _present_share(data: Dataset) -> float:
 def expected_tiles(
     data: Dataset, device: Device, method: Method, kind: str, max_bin: int, slots: int = 1
 ) -> TileSizes | None:
-    """Return what tiled codes will take, before they are made; None is another kind of page.
+    """Return the sizes of tiled codes before they are made; None for another kind of page.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def expected_tiles(
 def tiles_of_sparse(
     device: Device, n_rows: int, present: I64, method: Method, kind: str, max_bin: int, slots: int
 ) -> TileSizes | None:
-    """Return what tiled codes of a sparse matrix will take; None is sorted columns.
+    """Return the sizes of tiled codes of a sparse matrix; None for sorted columns.
 
     Parameters
     ----------
@@ -170,7 +170,7 @@ def tile_sizes_of(codes: QuantizedData) -> TileSizes | None:
 
 
 def expected_columns(data: Dataset, method: Method) -> ColumnSizes | None:
-    """Return what sorted columns will take, before they are made; None is pages of codes."""
+    """Return the sizes of sorted columns before they are made; None for pages of codes."""
     if data.sparse is not None:
         return ColumnSizes(data.sparse.n_entries)
     if method == "hist":

@@ -70,7 +70,8 @@ def unknown(
     what : str, default "parameter"
         What the name stands for, for the message.
     where : str
-        Where many names can be looked up, for the message if none is similar; few are listed.
+        Where the names can be looked up. The message tells it if no name is similar and there
+        are too many names to list.
     """
     names = list(dict.fromkeys(known))
     error = f"unknown {what} {show(name)}"

@@ -193,7 +193,7 @@ def _margins(
 
 
 def tried(work: Callable[[], T]) -> T:
-    """Return what ``work`` does; another variant replaces one that is refused.
+    """Return the result of ``work``; another variant replaces one that is refused.
 
     After an error, no frame keeps the memory of the device.
     """

@@ -106,7 +106,7 @@ class PackedTrees:
         have the bit ``OF_SETS``, too.
     sets : uint32 array, shape (n_words,), or None
         Sets of codes, see ``cl_kernels/set_decision.h``; a node's ``number`` says by its bits where
-        its set begins. None is not a split by a set.
+        its set begins. None if no split is by a set.
     tables : PackedTables or None
         The same trees as tables, if all of them are and leaves are numbers.
     vectors : float32 array, shape (n_leaves, n_outputs), or None

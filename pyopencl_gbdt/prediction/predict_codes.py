@@ -27,7 +27,7 @@ def build(device: Device, code: np.dtype[Any]) -> tuple[Program, int]:
 def plan_codes(
     device: Device, trees: PackedTrees, n_rows: int, piece_bytes: int
 ) -> CodeWalk | None:
-    """Return what walks trees by codes; None where walking them by keys is faster, or has to do."""
+    """Return the walk of trees by codes; None where a walk by keys is faster or needed."""
     few = n_rows < _LEAST_ROWS or trees.mean_steps < _LEAST_STEPS * trees.columns.size
     if few or trees.sets is not None or trees.codes is None:
         return None

@@ -52,7 +52,7 @@ class PackedTables:
     split_sets : uint32 array, shape (n_splits,)
         Where the set of each split begins in ``keys.words``, or ``NO_SET``.
     keys : SetKeys or None
-        None is not a split by a set.
+        None if no split is by a set.
     """
 
     columns: U32
@@ -136,7 +136,7 @@ def build(device: Device, tables: PackedTables) -> tuple[Program, int]:
 def plan_tables(
     device: Device, tables: PackedTables | None, n_rows: int, n_features: int, piece_bytes: int
 ) -> TableWalk | None:
-    """Return what adds tables to margins; None where walking the trees is faster, or has to do."""
+    """Return the sum of tables; None where walking the trees is faster or needed."""
     if tables is None or n_rows < _FEW_ROWS:
         return None
     arrays = (tables.borders.borders, tables.split_columns, tables.leaves)

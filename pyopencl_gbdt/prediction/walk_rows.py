@@ -242,7 +242,7 @@ def walk_to_leaves(
 
 
 def _start(ensemble: Ensemble, values: Values, start: F32 | None) -> F32:
-    """Return what each row's sum starts from, shape (n_outputs, n_rows)."""
+    """Return the start of each row's sum, shape (n_outputs, n_rows)."""
     shape = ensemble.n_outputs, values.shape[0]
     if start is not None:
         return start.reshape(shape)

@@ -38,7 +38,7 @@ class Compact:
     Raises
     ------
     DataError, ParameterError
-        If dtype or n is none of the above.
+        If dtype or n is not among those above.
     """
 
     def __init__(

@@ -176,7 +176,7 @@ class CodeHistogram:
     Raises
     ------
     DataError, ParameterError
-        If dtype or a number is none of the above.
+        If dtype or a number is not among those above.
     MemoryPlanError
         If the packed codes or partial sums exceed the device.
     """
@@ -316,7 +316,7 @@ def histogram(
     DataError
         If an array is not a device array, of another device, dtype or shape.
     ParameterError
-        If ``n_bins`` or ``variant`` is none of the above.
+        If ``n_bins`` or ``variant`` is not among those above.
     MemoryPlanError
         If the packed codes, or the sums, exceed the device.
 

@@ -207,7 +207,7 @@ class HistogramKernel:
     adds : bool, default False
         Whether sums are added to those of other pages or devices.
     joint : JointSums, optional
-        Of joint codes, whose histogram becomes that of features; for the variant with own banks.
+        How histograms of joint codes become those of features; for the variant with own banks.
     opened : bool, default False
         Whether nodes need the histograms of some features alone, if the variant can leave others
         out; see ``opens``.

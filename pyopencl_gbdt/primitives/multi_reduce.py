@@ -33,7 +33,7 @@ class MultiReduce(Buckets):
     Raises
     ------
     DataError, ParameterError
-        If a dtype, n or n_buckets is none of the above.
+        If a dtype, n or n_buckets is not among those above.
     """
 
     _kernel = "multi_reduce"
@@ -84,7 +84,7 @@ def multi_reduce(
     DataError
         If an array is not a device array, or is of another device, dtype or shape.
     ParameterError
-        If ``n_buckets`` or ``variant`` is none of the above.
+        If ``n_buckets`` or ``variant`` is not among those above.
     """
     device = own_device("values", values)
     check_array("buckets", buckets, device, BUCKET_DTYPES)

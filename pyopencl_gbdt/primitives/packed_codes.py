@@ -232,7 +232,7 @@ class JoinedCodes:
     digits : uint32 DeviceArray, shape (n_features, 2)
         Where each feature's code is, see ``JointColumns.digit_table``.
     order : BlockOrder or None
-        None is place by place.
+        None stores codes place by place.
     """
 
     codes: DeviceArray

@@ -47,7 +47,7 @@ class SummaryMerge(SummaryStep):
     Raises
     ------
     ParameterError
-        If a size is none of the above.
+        If a size is not among those above.
 
     Notes
     -----

@@ -62,7 +62,7 @@ class RadixSort:
     Raises
     ------
     DataError
-        If a dtype is none of the above.
+        If a dtype is not among those above.
     ParameterError
         If ``n``, ``columns`` or a bit is out of range.
 

@@ -40,7 +40,7 @@ class Reduce:
     Raises
     ------
     DataError, ParameterError
-        If dtype, op or n is none of the above.
+        If dtype, op or n is not among those above.
 
     Notes
     -----

@@ -84,7 +84,7 @@ class RunLength(_Runs):
     Raises
     ------
     DataError, ParameterError
-        If dtype or n is none of the above.
+        If dtype or n is not among those above.
 
     Notes
     -----

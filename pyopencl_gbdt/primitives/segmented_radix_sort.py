@@ -201,7 +201,7 @@ class SegmentedRadixSort:
     Raises
     ------
     DataError
-        If a dtype is none of the above.
+        If a dtype is not among those above.
     ParameterError
         If ``n``, ``n_segments`` or ``longest`` is out of range.
 

@@ -47,7 +47,7 @@ class StablePartition:
     Raises
     ------
     DataError, ParameterError
-        If a dtype, n or n_segments is none of the above.
+        If a dtype, n or n_segments is not among those above.
 
     Notes
     -----

@@ -70,7 +70,7 @@ class SummaryBuild(SummaryStep):
     Raises
     ------
     DataError, ParameterError
-        If a dtype or a size is none of the above.
+        If a dtype or a size is not among those above.
 
     Notes
     -----
@@ -165,7 +165,7 @@ class SummaryPrune(SummaryStep):
     Raises
     ------
     ParameterError
-        If a size is none of the above.
+        If a size is not among those above.
 
     Notes
     -----

@@ -23,7 +23,7 @@ ENVIRONMENT = "PYOPENCL_GBDT_CONCURRENT_FITS"
 
 
 def way() -> str:
-    """Return what the environment says of fits side by side."""
+    """Return the environment's word about fits side by side."""
     return os.environ.get(ENVIRONMENT, "").strip().lower()
 
 

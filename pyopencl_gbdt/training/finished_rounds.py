@@ -161,6 +161,6 @@ class FinishedRounds(ABC):
         return self.grown.digest
 
     def state(self) -> TrainingState:
-        """Return what the rounds to come need beside the trees; waits for the last round."""
+        """Return the state that later rounds need beside the trees; waits for the last round."""
         self._check_high_words()
         return self.kernels.leaves.state()

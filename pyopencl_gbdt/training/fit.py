@@ -78,7 +78,7 @@ class Fit(FinishedRounds):
         Pages of codes, and those that lie on the device at a time if they take turns; 0 is as many
         as suit its memory.
     share : Share or None
-        The device's place among those that train together; None: it trains alone.
+        The device's place among the devices that train together; None if it trains alone.
     replaced : StatisticColumns or None
         Statistics in place of categorical columns of ``data``, some of which change every round.
     state : dict of str to float32 array, or None

@@ -235,7 +235,7 @@ def resolved(params: Parameters, data: Dataset, n_outputs: int) -> Parameters:
 
 
 def of_sparse(params: Parameters, n_features: int, density: float) -> Parameters:
-    """Return what ``resolved`` does for a sparse matrix with this share of present values."""
+    """Return the result of ``resolved`` for a sparse matrix with this share of present values."""
     own = any(getattr(params, name) != ROWS[name].default for name in ("max_bin", "cut_rule"))
     if params.tree_method != "auto" or own:
         return params

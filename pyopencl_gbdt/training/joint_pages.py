@@ -141,7 +141,7 @@ def is_stored(page: AnyPage, facts: FitFacts) -> bool:
 
 
 def joiner_of(features: FitFeatures, ways: Ways) -> Joiner:
-    """Return what joins the codes of a fit, if joint codes stand alone."""
+    """Return the joiner of a fit's codes, if only joint codes are stored."""
     build = partial(ways.build_kernel, "joint_blocks")
     return Joiner(joint_shape(features, ways.facts), features.layout, build)
 
@@ -225,7 +225,7 @@ class JointPages:
         return paper.asked_bytes
 
     def joiner(self, layout: Layout) -> Joiner | None:
-        """Return what joins the codes of a layout; None if each column keeps its own codes."""
+        """Return the joiner of a layout's codes; None if each column keeps its own codes."""
         if not self._may:
             return None
         features = self.features_of(layout)

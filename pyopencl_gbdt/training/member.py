@@ -56,7 +56,7 @@ class LeadingTask(RunningTask):
         return model
 
     def state(self) -> TrainingState:
-        """Return what the rounds to come need beside the model."""
+        """Return the state that later rounds need beside the model."""
         self._ask(_STATE)
         return super().state()
 

@@ -169,7 +169,7 @@ class Placement:
         self.chosen = self.policy or choose_policy(self.facts)
 
     def _joint_pages(self) -> JointPages | None:
-        """Return what decides whether joint codes stand alone; None: they do not."""
+        """Return the plan to store joint codes alone; None if columns' own codes are stored."""
         if not may_stand_alone(self.facts, self.data.n_features):
             return None
         from pyopencl_gbdt.training.joint_pages import JointPages

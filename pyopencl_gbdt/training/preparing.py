@@ -292,7 +292,7 @@ def _warn(asked_page: str, p: Parameters, facts: FitFacts, data: Dataset) -> Non
 
 
 def _predicted(objective: Objective, margins: F32, *, of_prediction: bool) -> F32:
-    """Return what metrics take of margins: predictions, or what named metrics take."""
+    """Return the input of metrics for margins: predictions, or what named metrics take."""
     margins = margins if margins.shape[0] > 1 else margins[0]
     return (
         objective.to_prediction(margins).T if of_prediction else objective.to_probability(margins)

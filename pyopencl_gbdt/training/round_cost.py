@@ -134,7 +134,7 @@ def round_cost(
     n_outputs: int = 1,
     launches: float = 0.0,
 ) -> RoundCost:
-    """Return what a round is expected to cost.
+    """Return the expected cost of a round.
 
     A level below the roots builds histograms of half of its rows. Devices divide rows in proportion
     to their speeds; the slowest one searches splits as the others do.

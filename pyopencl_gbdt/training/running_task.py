@@ -130,7 +130,7 @@ class RunningTask:
             tell(f"training on {device.caps.label}, kernels: {chosen}")
 
     def _evaluated(self) -> Evaluation:
-        """Return what computes the metrics of the evaluation sets."""
+        """Return the object that computes the metrics of the evaluation sets."""
         from pyopencl_gbdt.evaluation.evaluation import Evaluation
 
         task, labels = self.task, self.fit.parts.arena.arrays.get("labels")
@@ -307,7 +307,7 @@ class RunningTask:
         return None if weights is None else tuple(map(float, weights[:n_trees]))
 
     def state(self) -> TrainingState:
-        """Return what the rounds to come need beside the model; waits for the last round."""
+        """Return the state that later rounds need beside the model; waits for the last round."""
         return self.fit.state()
 
     def close(self) -> None:

@@ -156,7 +156,7 @@ def estimate_team(
 
 
 def _gathered(device: Device, params: Parameters, whole: Dataset) -> MemoryPlan:
-    """Return what the first device holds of all members' rows, where these are evaluated."""
+    """Return the first device's memory for all members' rows, if these are evaluated."""
     objective = get_objective(params.objective, params)
     metrics = choose_metrics(None, objective, params, (), lambda _: (None, whole))
     return plan_evaluation(device, objective, metrics, [(whole, "")], whole.part(0, 0), whole)

@@ -172,7 +172,7 @@ def with_history(made: Model, evals_result: dict[str, Any] | None) -> Model:
 
 
 def _plan(task: Task) -> Plan:
-    """Return what callbacks know of a training before it begins."""
+    """Return the plan of a training that callbacks get before it begins."""
     from pyopencl_gbdt.callbacks.base import Plan
     from pyopencl_gbdt.training.preparing import fingerprint
 

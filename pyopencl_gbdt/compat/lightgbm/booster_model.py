@@ -346,11 +346,11 @@ class BoosterModel:
         return self
 
     def upper_bound(self) -> float:
-        """Return what no margin is above."""
+        """Return an upper bound of all margins."""
         return self._bound(np.max)
 
     def lower_bound(self) -> float:
-        """Return what no margin is below."""
+        """Return a lower bound of all margins."""
         return self._bound(np.min)
 
     def _bound(self, of: Callable[[Array], Any]) -> float:

@@ -205,7 +205,7 @@ class Fields:
         return self._set("label", label)
 
     def set_weight(self: _Own, weight: Any) -> _Own:
-        """Set the weights; weights of 1 are none."""
+        """Set the weights; if all are 1, there are no weights."""
         return self._set("weight", weight)
 
     def set_init_score(self: _Own, init_score: Any) -> _Own:

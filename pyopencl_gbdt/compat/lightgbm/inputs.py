@@ -50,7 +50,7 @@ def checked_input(estimator: Any, X: Any, y: Any) -> tuple[Any, Any]:
 
 
 def part_of(collection: Any, name: str, place: int) -> Any:
-    """Return what an evaluation set has in a list or dictionary of all sets.
+    """Return an evaluation set's entry in a list or dictionary of all sets.
 
     Raises
     ------

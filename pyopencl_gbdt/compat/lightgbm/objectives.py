@@ -266,7 +266,7 @@ class HostLoss(FunctionObjective):
 
     @property
     def parameters(self) -> dict[str, float | str]:
-        """The name alone, by which losses are told apart where a model is continued."""
+        """The name alone, which identifies the loss where a model is continued."""
         return {"custom_name": self.custom_name}
 
 

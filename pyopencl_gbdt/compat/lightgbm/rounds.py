@@ -182,7 +182,7 @@ class Rounds:
 
 
 def _fit(params: dict[str, Any], metrics: list[str], sets: list[own.Dataset]) -> bool:
-    """Tell whether metrics fit the labels; LightGBM computes those that do not, too."""
+    """Tell whether metrics fit the labels; LightGBM also computes metrics that do not."""
     p = Parameters.from_dict(params)
     try:
         check_fit(metrics, get_objective(p.objective, p), p, sets)

@@ -271,7 +271,7 @@ class HistGradientBoosting(BaseEstimator):  # type: ignore[misc]
         held: Dataset | None,
         former: Model | None,
     ) -> Scores:
-        """Return what collects the scores and ends the training."""
+        """Return the callback that collects the scores and ends the training."""
         kind: LossScore | OwnScore = LossScore(metric)
         scored = data
         if not (isinstance(self.scoring, str) and self.scoring == LOSS):

@@ -24,7 +24,7 @@ class Allowed:
         return Allowed(f"{self.words} or None", lambda value: value is None or self.test(value))
 
     def beside(self, other: Allowed) -> Allowed:
-        """Return what one or the other allows."""
+        """Return a rule that allows a value if one of the two rules does."""
         return Allowed(
             f"{self.words}, {other.words}", lambda value: self.test(value) or other.test(value)
         )

@@ -130,7 +130,7 @@ class BoosterFiles(BoosterTrees):
         Raises
         ------
         ModelFormatError
-            If it is no such text.
+            If the text is not of the form that ``save_config`` returns.
         """
         try:
             found = parameters_of(json.loads(config))
@@ -250,7 +250,7 @@ def read_linear(source: str | bytes | bytearray) -> LinearEnsemble | None:
 
 
 def _without_weights(document: Any, name: str) -> Ensemble:
-    """Return the model of a document as if it had trees, but none of them."""
+    """Return a linear model's document as a model of trees without any tree."""
     booster = {
         "name": "gbtree",
         "model": {

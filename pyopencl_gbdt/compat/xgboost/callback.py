@@ -275,7 +275,7 @@ class EvaluationMonitor(TrainingCallback):
     period : int
         Print every so many rounds, and the last one.
     show_stdv : bool
-        In ``cv``: print deviations too.
+        Whether ``cv`` prints standard deviations, too.
     logger : callable
         Receives each line.
     """

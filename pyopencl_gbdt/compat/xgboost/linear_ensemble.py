@@ -123,7 +123,7 @@ def margins_of(model: LinearEnsemble, columns: Columns, base_margin: F32 | None)
 
 
 def contributions_of(model: LinearEnsemble, columns: Columns, base_margin: F32 | None) -> F32:
-    """Return what columns and bias add: float32 (n_rows, n_outputs, n_features + 1)."""
+    """Return the contributions of columns and bias: float32 (n_rows, n_outputs, n_features + 1)."""
     found = np.zeros((columns.n_rows, model.n_outputs, model.n_features + 1), np.float32)
     for feature, rows, values in columns:
         if feature < model.n_features:
@@ -144,7 +144,7 @@ class LinearModel(Model):
     def predict_matrix(
         self, data: DMatrix, asked: Mapping[str, bool], *, strict_shape: bool
     ) -> F32:
-        """Return what ``Booster.predict`` does; ``asked`` are the kinds of prediction.
+        """Return the result of ``Booster.predict``; ``asked`` are the kinds of prediction.
 
         Raises
         ------

@@ -41,19 +41,19 @@ _UPDATERS = {"shotgun": ("cyclic", "shuffle"), "coord_descent": WORDS["feature_s
 
 @dataclass(frozen=True)
 class LinearParameters:
-    """What a round of coordinate descent is told.
+    """The parameters of a round of coordinate descent.
 
     Attributes
     ----------
     learning_rate, reg_alpha, reg_lambda : float
         The share of each step that is taken, and the penalties of a row's weight of 1.
     updater : {"shotgun", "coord_descent"}
-        Both do the same here; XGBoost's shotgun lets threads race.
+        Both do the same here; in XGBoost, threads of "shotgun" update weights without order.
     feature_selector : {"cyclic", "shuffle", "random", "greedy", "thrifty"}
     top_k : int
         Most columns of a round that greedy and thrifty take; 0 is all.
     tolerance : float
-        Training goes on as long as a weight changes by more; 0 is for ever.
+        Training stops when no weight changes by more; 0 never stops it.
     """
 
     learning_rate: float = 0.5

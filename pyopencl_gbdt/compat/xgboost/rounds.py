@@ -27,7 +27,7 @@ _GIVEN = "gradients of the user's"
 
 @dataclass(frozen=True)
 class Plan:
-    """What a fit is opened with.
+    """The arguments that open a fit.
 
     Attributes
     ----------

@@ -279,7 +279,7 @@ def team_parameters(params: Any, matrix: Any, n_rounds: int, *, continues: bool)
 
 
 def booster_of(model: Model, params: Any, matrix: Any) -> Booster:
-    """Return what several processes have trained as a booster, with the types of its columns."""
+    """Return the booster of a model that several processes trained, with its columns' types."""
     booster = Booster(params, model_file=model.save_raw("json"))
     if matrix.feature_types is not None:
         booster.feature_types = matrix.feature_types

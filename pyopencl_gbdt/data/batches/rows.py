@@ -157,7 +157,7 @@ class RowBatch:
     where : str
         The batch's name in error messages.
     label_column : str
-        The column of the file that is the label, in words; empty if it is none.
+        The column of the file that is the label, in words; empty if no column is.
     ragged : bool
         Whether the batch may have fewer columns than others, such as lines of libsvm text. The
         other columns have no values.

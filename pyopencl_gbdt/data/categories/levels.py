@@ -128,7 +128,7 @@ def encode_column(
     -------
     levels : Levels
     codes : int32 array, shape (n_rows,)
-        NO_LEVEL where a value is missing, the number of levels where it is none of them.
+        NO_LEVEL where a value is missing; the number of levels where it is another value.
 
     Raises
     ------

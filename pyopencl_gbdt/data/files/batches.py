@@ -226,7 +226,7 @@ def dealt(files: Sequence[str], rank: int, size: int) -> list[str]:
 
 
 def suffix_of(file: str) -> str:
-    """Return what a file's name ends in, in lower case, without ``.gz``."""
+    """Return the ending of a file's name, in lower case, without ``.gz``."""
     return Path(file.lower().removesuffix(".gz")).suffix
 
 

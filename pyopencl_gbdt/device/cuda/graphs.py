@@ -36,7 +36,7 @@ def recorded(device: Any, actions: Sequence[Action]) -> list[Action]:
     device : CudaDevice
         Not profiled: a graph has no times of its kernels.
     actions : sequence of Action
-        What the host has to do stays as it is.
+        Actions that run on the host stay as they are.
     """
     found: list[Action] = []
     for together, run in groupby(actions, _is_fixed):

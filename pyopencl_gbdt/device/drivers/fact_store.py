@@ -20,7 +20,7 @@ _known: dict[tuple[str | None, ...], dict[str, int]] = {}
 
 
 def _identity(caps: Capabilities) -> list[str]:
-    """Return what facts depend on: chip, driver, and variables that change what it builds."""
+    """Return what facts are stored by: chip, driver, and variables that change its builds."""
     return [caps.api, caps.platform, caps.name, caps.driver, *cache.compiler_settings()]
 
 

@@ -180,7 +180,7 @@ def recorded(device: Any, actions: Sequence[Action]) -> list[Action]:
         of ``Capabilities.command_buffers``. Not profiled: a buffer has no times of its kernels. Not
         one of several fits, whose launches are joined.
     actions : sequence of Action
-        What the host has to do stays as it is.
+        Actions that run on the host stay as they are.
     """
     word = asked(COMMAND_BUFFERS)
     chosen = word == "on" or (word == "auto" and device.caps.command_buffers)

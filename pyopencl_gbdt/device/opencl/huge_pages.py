@@ -43,14 +43,14 @@ def ask(address: int, n_bytes: int) -> bool:
 
 
 def ask_for(buffer: Any, queue: Any, n_bytes: int) -> Any:
-    """Return a new buffer, for which the system was asked if it is large.
+    """Return a new buffer, after asking the system for huge pages if the buffer is large.
 
     Parameters
     ----------
     buffer : pyopencl.Buffer
-        Of a CPU, whose kernels use the host's memory. Nothing was written to it.
+        A new one, on a CPU device; the host's memory is the device's.
     queue : pyopencl.CommandQueue
-        Of the same device. It is not waited for.
+        A queue of the same device. The function does not wait for it.
     """
     if n_bytes < LEAST_BYTES or _system() is None:
         return buffer

@@ -272,7 +272,8 @@ def in_runs(actions: Sequence[Action]) -> list[Action]:
     Parameters
     ----------
     actions : sequence of Action
-        What the host has to do stays as it is, and so do launches that a profiler measures.
+        Actions that run on the host stay as they are, and so do launches that a profiler
+        measures.
     """
     found: list[Action] = []
     for device, run in groupby(actions, _device_of):

@@ -124,7 +124,7 @@ class Team(ABC):
         return total
 
     def add_up_own(self, parts: Sequence[Integers]) -> Integers:
-        """Return the sum of all members' parts for this one.
+        """Return the sum of all members' arrays, for this member.
 
         Parameters
         ----------
@@ -136,7 +136,7 @@ class Team(ABC):
         return total
 
     def add_in_place(self, part: npt.NDArray[Any]) -> None:
-        """Replace integers by the sum over all members.
+        """Replace integers by their sums over all members.
 
         Parameters
         ----------

@@ -127,7 +127,7 @@ class MpiTeam(HostTeam):
         return total  # type: ignore[return-value]
 
     def add_up_own(self, parts: Sequence[Integers]) -> Integers:
-        """Return the sum of all members' parts for this one."""
+        """Return the sum of all members' arrays, for this member."""
         packs = self._packs_of(*parts)
         self._at((NUMBERS, self.buffers.n_sums))
         if packs:

@@ -213,7 +213,7 @@ class HostTeam(Team):
         return fastest
 
     def _to_bytes(self) -> Callable[[Integers], memoryview]:
-        """Return what makes messages of arrays."""
+        """Return the function that makes a message of an array."""
         if not self._packs():
             return bytes_of
         return lambda part: (packed if part.nbytes >= PACKED_BYTES else bytes_of)(part)

@@ -75,10 +75,10 @@ class SumMember(Protocol):
     def rank(self) -> int: ...
 
     def add_in_place(self, part: npt.NDArray[Any]) -> None:
-        """Replace integers by the sum over all members; ``part`` is 1-D."""
+        """Replace integers by their sums over all members; ``part`` is 1-D."""
 
     def add_up_own(self, parts: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
-        """Return the sum of all members' parts for this one."""
+        """Return the sum of all members' arrays, for this member."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ class ReduceOwn(TeamReduce):
 
     @property
     def piece_bytes(self) -> int:
-        """Bytes of whole rows, one at least."""
+        """The bytes of as many whole rows as fit, at least of one row."""
         row_bytes = self.ends[-1] * self.dtype.itemsize
         return max(1, PIECE_BYTES // row_bytes) * row_bytes
 

@@ -139,7 +139,7 @@ class Threads(Team):
         return list(stamps), list(found)
 
     def add_in_place(self, part: npt.NDArray[Any]) -> None:
-        """Replace integers by the sum over all members; each adds up a share for all of them."""
+        """Replace integers by their sums over all members. Each member adds up a share of them."""
         if part.nbytes <= _WHOLE_BYTES:
             part[:] = self.add_up(SumPart, part.copy())
             return

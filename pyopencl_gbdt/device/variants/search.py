@@ -5,7 +5,7 @@ The clock refuses a candidate whose model has other bytes than the table's. A ca
 only if it is faster twice.
 
 A kernel that is faster alone may make the kernels beside it slower, or lose on other sizes of data.
-So the last word have whole fits, in turns with the variant table's choices::
+So whole fits decide, in turns with the variant table's choices::
 
     contest    a fit of each kind, a small fit, a fit by steps, a prediction
     turn       the table's choices, then tuned ones
@@ -249,7 +249,7 @@ class Verdict:
 
     @property
     def ratio(self) -> float:
-        """Time with the tuned choices, as a share of that with the table's."""
+        """Time with the tuned choices, divided by the time with the table's choices."""
         return self.tuned_seconds / self.table_seconds if self.table_seconds else math.inf
 
     @property

@@ -37,7 +37,7 @@ _LINKS = {
 
 
 def link_of(ensemble: Ensemble) -> str:
-    """Return what makes predictions of margins.
+    """Return the expression that makes predictions of margins.
 
     ``identity``, ``exp``, ``sigmoid``, ``positive`` (1 if the margin is above 0, else 0),
     ``softmax`` or ``class`` (the first class with the largest margin).
@@ -59,7 +59,7 @@ def of_used_rounds(ensemble: Ensemble) -> Ensemble:
 
 
 def bits_of(ensemble: Ensemble, told: str) -> str:
-    """Return a program's sentence about equal bits; none if leaves were multiplied by weights."""
+    """Return a program's comment on equal bits; empty if leaves were multiplied by weights."""
     return told if ensemble.tree_weights is None else ""
 
 

@@ -181,7 +181,7 @@ def _trees(
 
 
 def _numbers(given: Cursor, length: int) -> F64:
-    """Return numbers as float64; those that float32 has not are none."""
+    """Return numbers as float64; refuse numbers that are not finite in float32."""
     if not np.isfinite(given.floats(length, "one for each leaf and output")).all():
         given.fail("finite numbers of float32")
     return np.array(given.array(), np.float64)

@@ -50,7 +50,7 @@ class PatternTables:
 
 
 def pattern_tables(factors: PathFactors, n_rows: int) -> PatternTables | None:
-    """Return the tables of all trees; None if some tree is none, or the rows are too few."""
+    """Return the tables of all trees; None if a tree has no table, or the rows are too few."""
     tables = factors.trees.tables
     if tables is None or tables.shapes[:, 1].max() > _DEEPEST:
         return None

@@ -10,7 +10,7 @@ from pyopencl_gbdt.errors import ParameterError
 
 
 class Kind(Enum):
-    """What is told apart: each feature, each pair of features, or the steps of a row's path."""
+    """What gets a number of its own: each feature, each pair, or each step of a row's path."""
 
     FEATURES = "features"
     PAIRS = "pairs"
@@ -24,7 +24,7 @@ def kind_of(
     background: Any,
     pred_leaf: bool = False,
 ) -> Kind | None:
-    """Return what is asked for; None: predictions.
+    """Return the kind of contributions that is asked for; None for predictions.
 
     Raises
     ------

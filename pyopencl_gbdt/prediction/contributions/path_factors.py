@@ -185,7 +185,7 @@ class PathFactors:
         return [self.told_apart(walk) for walk in range(self.points.n_walks)]
 
     def told_apart(self, walk: int) -> F32:
-        """Return what sums are multiplied by when the feature of a node's parent is told apart.
+        """Return the factors of sums where the feature of a node's parent counts apart.
 
         Returns
         -------

@@ -147,7 +147,7 @@ class DeviceSums(Sums):
         self._way(game, kind).sums(self._values, rows, self._trees, told, found)
 
     def _way(self, game: PathFactors, kind: Kind) -> DeviceRows:
-        """Return what adds up this game's trees; it is kept for the next rows."""
+        """Return the object that adds up this game's trees; it is kept for the next rows."""
         if self._last is None or self._last[0] is not game:
             n_rows = self._values.shape[0]
             self._last = game, plan_sums(self._device, game, kind, n_rows)
@@ -201,7 +201,8 @@ def told_places(ensemble: Ensemble, used: npt.NDArray[np.uint32], pairs: bool) -
     -------
     int64 array, shape (n_features + 1,) or (n_features + 1, n_features + 1), or None
         The pair of the features i and j < i has the place ``i * (i - 1) / 2 + j``, and a feature,
-        in the diagonal, one behind those of the pairs. None: a feature is made of several columns.
+        in the diagonal, one behind those of the pairs. None if a feature comes from several
+        columns.
     """
     if (used >= ensemble.n_features).any():
         return None
