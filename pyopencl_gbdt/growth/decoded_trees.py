@@ -10,7 +10,6 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.dtypes import KEPT, NO_NODE
 from pyopencl_gbdt.errors import ModelFormatError
-from pyopencl_gbdt.growth.category_sets import words_of
 from pyopencl_gbdt.model.sets import joined
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.numerics.portable_math import as_margin
@@ -119,6 +118,8 @@ def decode_trees(
     sound = numbered and all(np.isfinite(columns[name]).all() for name in numbers)
     bounds = zip((ends - sizes).tolist(), ends.tolist(), strict=True)
     if sets is not None:
+        from pyopencl_gbdt.growth.category_sets import words_of
+
         words = np.full(by_set.size, None)
         at = np.flatnonzero(by_set)
         n_levels = layout.feature_bins[field["feature"][at]]

@@ -6,7 +6,7 @@ Rounds of plain boosting consist of that alone; ``growth/boosting.py`` has the s
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +25,6 @@ from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.rows import FitRows
 from pyopencl_gbdt.fit.ways import LISTS, Ways
 from pyopencl_gbdt.gradients.gradients import EXPONENTS, are_counted_ahead
-from pyopencl_gbdt.gradients.sources import GradientSource
 from pyopencl_gbdt.growth.boosting import (
     AnyStart,
     Boosting,
@@ -33,9 +32,12 @@ from pyopencl_gbdt.growth.boosting import (
     MarginUpdate,
     WeightedStart,
 )
-from pyopencl_gbdt.growth.partition import Partition
 from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.objectives import Objective
+
+if TYPE_CHECKING:
+    from pyopencl_gbdt.gradients.sources import GradientSource
+    from pyopencl_gbdt.growth.partition import Partition
 
 #: Most bytes of a row's codes, and least nodes, for which there is room in local memory.
 _LOCAL_CODES, _LEAST_NODES = 32, 128

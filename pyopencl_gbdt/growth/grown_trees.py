@@ -12,7 +12,6 @@ import numpy.typing as npt
 from pyopencl_gbdt.device.transfers import EarlyCopy
 from pyopencl_gbdt.dtypes import NO_NODE
 from pyopencl_gbdt.fit.parts import FitParts
-from pyopencl_gbdt.growth.category_sets import words_of
 from pyopencl_gbdt.growth.decoded_trees import decode_trees, kept_nodes
 from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.model.leaf_kinds import VECTORS, with_vectors
@@ -293,6 +292,8 @@ def _words(
     layout: Layout,
 ) -> bytes:
     """Return the words of all sets by which nodes split, as a model keeps them."""
+    from pyopencl_gbdt.growth.category_sets import words_of
+
     by_set = splits & (nodes["split_kind"] != 0) & (nodes["left"] < splits.shape[1])
     levels = layout.feature_bins[nodes["feature"][by_set]]
     words = words_of(sets, np.nonzero(by_set)[0], nodes["left"][by_set], levels)

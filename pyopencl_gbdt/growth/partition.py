@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from pyopencl_gbdt.device import Launch
 from pyopencl_gbdt.device.program import Action
@@ -13,9 +13,10 @@ from pyopencl_gbdt.fit.page_schedule import CODES
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.rows import FitRows
 from pyopencl_gbdt.fit.ways import LISTS, Ways
-from pyopencl_gbdt.growth.category_sets import CategorySets
-from pyopencl_gbdt.growth.split import SplitSearch
-from pyopencl_gbdt.growth.symmetric_sets import LevelSets
+
+if TYPE_CHECKING:
+    from pyopencl_gbdt.growth.category_sets import CategorySets
+    from pyopencl_gbdt.growth.split import SplitSearch
 
 #: Number of rows ahead for which a CPU's kernel prefetches codes.
 _AHEAD = 48
@@ -82,8 +83,13 @@ class PartitionByCodes:
                 )
                 self.program = ways.built(attempt, made)
         row_lists(self.rows, self.nodes)
-        sets = LevelSets if self.nodes.orders_levels_once else CategorySets
-        self.sets = sets(parts) if self.features.has_categories else None
+        self.sets = self._sets(parts) if self.features.has_categories else None
+
+    def _sets(self, parts: FitParts) -> CategorySets:
+        from pyopencl_gbdt.growth.category_sets import CategorySets
+        from pyopencl_gbdt.growth.symmetric_sets import LevelSets
+
+        return (LevelSets if self.nodes.orders_levels_once else CategorySets)(parts)
 
     def _groups(self, step: int, cells: int) -> int:
         """Return the work-groups that move the rows of a step, and clear so many sums of nodes.

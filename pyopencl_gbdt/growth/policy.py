@@ -26,7 +26,6 @@ from pyopencl_gbdt.fit.nodes import Batch, Candidates, Nodes, TreeSizes
 from pyopencl_gbdt.fit.page import FitPage
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.rows import FitRows
-from pyopencl_gbdt.growth.best_first import PickSeveral
 from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.parameters.values import ParameterValues
 
@@ -363,7 +362,7 @@ class BestFirst:
 
     def build(self, parts: FitParts, grow: Level) -> Choose:
         """Return the step that picks the leaves of every tree that split."""
-        from pyopencl_gbdt.growth.best_first import Pick
+        from pyopencl_gbdt.growth.best_first import Pick, PickSeveral
 
         return (Pick if self.picks == 1 else PickSeveral)(parts, self.rank)
 

@@ -2,28 +2,14 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from pyopencl_gbdt.device.helper_process import usable_cores
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.rows import FitRows
 from pyopencl_gbdt.fit.rows_in_turn import RowsInTurn
 from pyopencl_gbdt.fit.ways import fit_kernels, gathers_columns, variant_of
-from pyopencl_gbdt.growth.best_first import MOST_SEVERAL
-from pyopencl_gbdt.growth.boosting import Boosting, MarginUpdate
-from pyopencl_gbdt.growth.category_sets import CategorySets
-from pyopencl_gbdt.growth.category_split import CategorySplit
-from pyopencl_gbdt.growth.column_search import ColumnSearch, PartitionOfRows
-from pyopencl_gbdt.growth.columns import PartitionByColumns, UpdateMarginsByNode
-from pyopencl_gbdt.growth.dropout import DropoutBoosting
-from pyopencl_gbdt.growth.exact import ApproximateSearch, ExactSearch
 from pyopencl_gbdt.growth.finalize import LeafValues, PlainBoosting, UpdateMargins
-from pyopencl_gbdt.growth.joint_columns import joins_blocks, may_join
-from pyopencl_gbdt.growth.leaves_by_next_order import LeavesByNextOrder, walks_leaves
-from pyopencl_gbdt.growth.linear_leaves import LinearLeaves
-from pyopencl_gbdt.growth.newton_leaves import NewtonLeaves
-from pyopencl_gbdt.growth.ordered_leaves import OrderedLeaves
-from pyopencl_gbdt.growth.partition import Partition, PartitionByCodes
 from pyopencl_gbdt.growth.policy import (
     BestFirst,
     LevelWise,
@@ -32,18 +18,16 @@ from pyopencl_gbdt.growth.policy import (
     Together,
     tree_sizes,
 )
-from pyopencl_gbdt.growth.renew_leaves import RenewLeaves
-from pyopencl_gbdt.growth.sketched_leaves import SketchedLeaves
-from pyopencl_gbdt.growth.split import GatheredSearch, HistogramSearch, SplitSearch
-from pyopencl_gbdt.growth.symmetric import SymmetricSearch
-from pyopencl_gbdt.growth.symmetric_sets import LevelBorders
-from pyopencl_gbdt.growth.vector_split import VectorSearch
-from pyopencl_gbdt.growth.whole_best_first import WholeBestFirst
-from pyopencl_gbdt.growth.whole_symmetric import WholeSymmetric
-from pyopencl_gbdt.growth.whole_trees import MOST_CODES_WHOLE, WholeTrees
 from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.parameters.facts import FitFacts
 from pyopencl_gbdt.parameters.table import DEEPEST_LEVEL
+
+if TYPE_CHECKING:
+    from pyopencl_gbdt.growth.boosting import Boosting, MarginUpdate
+    from pyopencl_gbdt.growth.newton_leaves import NewtonLeaves
+    from pyopencl_gbdt.growth.partition import Partition
+    from pyopencl_gbdt.growth.split import SplitSearch
+    from pyopencl_gbdt.growth.whole_trees import WholeTrees
 
 #: A CPU walks whole columns if there are at least this many for each compute unit, ...
 COLUMNS_PER_UNIT = 4
@@ -89,14 +73,14 @@ class RecipePart(Protocol):
     kernels: ClassVar[tuple[str, ...]]
 
 
-#: All classes that some fits have and others have not.
-EVERY: tuple[type[RecipePart], ...] = (
-    WholeTrees, WholeSymmetric, WholeBestFirst, HistogramSearch, GatheredSearch, SymmetricSearch,
-    VectorSearch,
-    ExactSearch, ApproximateSearch, ColumnSearch, PartitionByCodes, PartitionByColumns,
-    PartitionOfRows, UpdateMargins, UpdateMarginsByNode, CategorySplit, CategorySets, LevelBorders,
-    OrderedLeaves, LeavesByNextOrder, SketchedLeaves, NewtonLeaves, LinearLeaves, DropoutBoosting,
-)  # fmt: skip
+#: The kernels of all classes that some fits have and others have not.
+OF_SOME = frozenset({
+    "approx", "category_sets", "category_split", "column_search", "columns", "dropout", "exact",
+    "gather_columns", "histogram", "interleaved", "leaves_by_next_order", "linear_leaves",
+    "newton_leaves", "node_pieces", "ordered_leaves", "partition", "row_nodes", "sketched_leaves",
+    "split", "symmetric", "symmetric_sets", "tiled_histogram", "update_margins", "vector_split",
+    "whole_trees",
+})  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -149,7 +133,7 @@ class Recipe:
     @property
     def left_out(self) -> frozenset[str]:
         """The kernels that other fits have."""
-        return frozenset(name for part in EVERY for name in part.kernels) - {*self.kernels}
+        return OF_SOME - {*self.kernels}
 
     def variants(self, parts: FitParts) -> dict[str, str]:
         """Return the variant of every kernel of a fit, the kind of its pages, and joint codes."""
@@ -161,13 +145,13 @@ class Recipe:
             found |= dict.fromkeys(_OF_STEPS, found.pop(whole))
         kinds, facts = parts.rows.kinds(), parts.ways.facts
         beside = self.whole is None and facts.pages.n_joined > 0 and "codes" not in kinds
-        if beside and joins_blocks(facts):
+        if beside and _joins_blocks(facts):
             kinds["codes"] = "plain, and joint by row"
         return found | kinds
 
 
 def choose_recipe(facts: FitFacts, policy: Policy | None = None) -> Recipe:
-    """Return the classes of a fit.
+    """Return the classes of a fit; each is imported by the fits that have it.
 
     Parameters
     ----------
@@ -176,43 +160,129 @@ def choose_recipe(facts: FitFacts, policy: Policy | None = None) -> Recipe:
     policy : Policy or None
         Which nodes split next; None is what the parameters ask for.
     """
-    params, kind = facts.parameters, facts.pages.kind
     policy = policy or choose_policy(facts)
-    update: type[MarginUpdate] = UpdateMargins
-    if facts.pages.n_orders > 1 and walks_leaves(facts, tree_sizes(policy, params, facts.n_rows)):
-        update = LeavesByNextOrder
-    if facts.n_sketches:
-        update = SketchedLeaves
-    leaves: type[LeafValues] = RenewLeaves if facts.loss.renews else LeafValues
-    leaves = OrderedLeaves if params.is_ordered else leaves
-    leaves = LinearLeaves if params.linear_tree else leaves
-    steps = NewtonLeaves if params.takes_steps else None
-    boosting = DropoutBoosting if params.weighs_trees else PlainBoosting
-    search: type[SplitSearch] | None
-    partition: type[Partition] | None
+    update, steps = _update(facts, policy), None
+    boosting: type[Boosting] = PlainBoosting
+    search: type[SplitSearch] | None = None
+    partition: type[Partition] | None = None
     sets: tuple[type[RecipePart], ...] = ()
     whole: type[WholeTrees] | None = None
     if grows_whole(facts, policy):
-        whole = WholeBestFirst if policy.picks_leaves else WholeTrees
-        whole = WholeSymmetric if policy.fills_levels else whole
-        search, partition = None, None
-    elif kind != "sorted":
-        alike = policy.fills_levels
-        search, partition = SymmetricSearch if alike else HistogramSearch, PartitionByCodes
-        search = GatheredSearch if gathers_columns(facts) else search
-        search = VectorSearch if facts.has_vectors else search
-        if facts.pages.has_sets:
-            once = alike or facts.has_vectors
-            sets = LevelBorders if once else CategorySplit, CategorySets
-    elif walks_columns(facts, policy):
-        search, partition, update = ColumnSearch, PartitionOfRows, UpdateMarginsByNode
+        whole = _whole(policy)
+    elif facts.pages.kind != "sorted":
+        from pyopencl_gbdt.growth.partition import PartitionByCodes
+
+        search, partition = _search_of_codes(facts, policy), PartitionByCodes
+        sets = _sets(facts, policy)
     else:
-        search = ApproximateSearch if params.search == "approx" else ExactSearch
-        partition, update = PartitionByColumns, UpdateMarginsByNode
-    if facts.pages.n_joined and whole is not WholeTrees:
-        joins_blocks(facts)  # or an error says why not
-    rows = choose_rows(facts)
+        search, partition, update = _of_columns(facts, policy)
+    if facts.pages.n_joined and not (whole is not None and policy.splits_alone):
+        _joins_blocks(facts)  # or an error says why not
+    if facts.parameters.takes_steps:
+        from pyopencl_gbdt.growth.newton_leaves import NewtonLeaves
+
+        steps = NewtonLeaves
+    if facts.parameters.weighs_trees:
+        from pyopencl_gbdt.growth.dropout import DropoutBoosting
+
+        boosting = DropoutBoosting
+    rows, leaves = choose_rows(facts), _leaves(facts)
     return Recipe(rows, policy, search, partition, update, sets, leaves, steps, boosting, whole)
+
+
+def _joins_blocks(facts: FitFacts) -> bool:
+    from pyopencl_gbdt.growth.joint_columns import joins_blocks
+
+    return joins_blocks(facts)
+
+
+def _update(facts: FitFacts, policy: Policy) -> type[MarginUpdate]:
+    if facts.n_sketches:
+        from pyopencl_gbdt.growth.sketched_leaves import SketchedLeaves
+
+        return SketchedLeaves
+    if facts.pages.n_orders > 1:
+        from pyopencl_gbdt.growth.leaves_by_next_order import LeavesByNextOrder, walks_leaves
+
+        if walks_leaves(facts, tree_sizes(policy, facts.parameters, facts.n_rows)):
+            return LeavesByNextOrder
+    return UpdateMargins
+
+
+def _leaves(facts: FitFacts) -> type[LeafValues]:
+    if facts.parameters.linear_tree:
+        from pyopencl_gbdt.growth.linear_leaves import LinearLeaves
+
+        return LinearLeaves
+    if facts.parameters.is_ordered:
+        from pyopencl_gbdt.growth.ordered_leaves import OrderedLeaves
+
+        return OrderedLeaves
+    if facts.loss.renews:
+        from pyopencl_gbdt.growth.renew_leaves import RenewLeaves
+
+        return RenewLeaves
+    return LeafValues
+
+
+def _whole(policy: Policy) -> type[WholeTrees]:
+    if policy.fills_levels:
+        from pyopencl_gbdt.growth.whole_symmetric import WholeSymmetric
+
+        return WholeSymmetric
+    if policy.picks_leaves:
+        from pyopencl_gbdt.growth.whole_best_first import WholeBestFirst
+
+        return WholeBestFirst
+    from pyopencl_gbdt.growth.whole_trees import WholeTrees
+
+    return WholeTrees
+
+
+def _search_of_codes(facts: FitFacts, policy: Policy) -> type[SplitSearch]:
+    from pyopencl_gbdt.growth.split import GatheredSearch, HistogramSearch
+
+    if facts.has_vectors:
+        from pyopencl_gbdt.growth.vector_split import VectorSearch
+
+        return VectorSearch
+    if gathers_columns(facts):
+        return GatheredSearch
+    if policy.fills_levels:
+        from pyopencl_gbdt.growth.symmetric import SymmetricSearch
+
+        return SymmetricSearch
+    return HistogramSearch
+
+
+def _sets(facts: FitFacts, policy: Policy) -> tuple[type[RecipePart], ...]:
+    if not facts.pages.has_sets:
+        return ()
+    from pyopencl_gbdt.growth.category_sets import CategorySets
+
+    if policy.fills_levels or facts.has_vectors:
+        from pyopencl_gbdt.growth.symmetric_sets import LevelBorders
+
+        return LevelBorders, CategorySets
+    from pyopencl_gbdt.growth.category_split import CategorySplit
+
+    return CategorySplit, CategorySets
+
+
+def _of_columns(
+    facts: FitFacts, policy: Policy
+) -> tuple[type[SplitSearch], type[Partition], type[MarginUpdate]]:
+    from pyopencl_gbdt.growth.columns import PartitionByColumns, UpdateMarginsByNode
+
+    if walks_columns(facts, policy):
+        from pyopencl_gbdt.growth.column_search import ColumnSearch, PartitionOfRows
+
+        return ColumnSearch, PartitionOfRows, UpdateMarginsByNode
+    from pyopencl_gbdt.growth.exact import ApproximateSearch, ExactSearch
+
+    approximate = facts.parameters.search == "approx"
+    search = ApproximateSearch if approximate else ExactSearch
+    return search, PartitionByColumns, UpdateMarginsByNode
 
 
 def choose_rows(facts: FitFacts) -> tuple[type[FitRows], ...]:
@@ -242,6 +312,8 @@ def choose_policy(facts: FitFacts) -> Policy:
         )  # fmt: skip
     if facts.has_vectors:
         return BestFirst(splits_alike=True)
+    from pyopencl_gbdt.growth.best_first import MOST_SEVERAL
+
     one = facts.device is None or params.is_ordered or params.max_leaves > MOST_SEVERAL
     if (
         one or params.linear_tree or pages.kind in ("sorted", "streamed")
@@ -282,17 +354,19 @@ def grows_whole(facts: FitFacts, policy: Policy) -> bool:
     best_first = policy == BestFirst()
     most_rows = MOST_WHOLE_ROWS
     shared = 0 < pages.n_joined <= MOST_JOINED * pages.n_features
-    if shared and policy.splits_alone and may_join(facts):
-        most_rows *= TIMES_JOINT_ROWS
+    if shared and policy.splits_alone:
+        from pyopencl_gbdt.growth.joint_columns import may_join
+
+        most_rows *= TIMES_JOINT_ROWS if may_join(facts) else 1
     if best_first:
         most_rows = max(MOST_BEST_FIRST_ROWS, MOST_ROWS_A_LEAF * params.max_leaves)
     large = facts.n_rows > most_rows or pages.adds_histograms
     if caps is None or pages.kind != "dense" or large or params.is_ordered:
         return False
     by_level = policy.splits_alone or (policy.fills_levels and not facts.has_vectors)
-    if not (by_level or best_first) or params.histogram != "auto" or params.work_group_size:
+    if not (by_level or best_first) or params.linear_tree:  # its leaves need their lists of rows
         return False
-    if params.linear_tree:  # all leaves need their lists of rows
+    if params.histogram != "auto" or params.work_group_size:
         return False
     of_borders = pages.has_sets or pages.has_monotone or params.reg_alpha > 0 or params.smooths
     lists_drawn = (
@@ -300,12 +374,14 @@ def grows_whole(facts: FitFacts, policy: Policy) -> bool:
     )
     if of_borders or lists_drawn or not _draws_whole(facts, policy):
         return False
-    few = pages.most_bins < MOST_CODES_WHOLE and pages.most_codes <= MOST_CODES_WHOLE
-    if not few or pages.n_features >= MOST_FEATURES_WHOLE:
-        return False
     # work-groups wait for one another, so most of their threads have to run
     run = caps.compute_units <= MOST_UNITS_A_CORE * usable_cores()
-    return run and variant_of("whole_trees", facts, caps).name == "one_launch"
+    if not run or pages.n_features >= MOST_FEATURES_WHOLE:
+        return False
+    from pyopencl_gbdt.growth.whole_trees import MOST_CODES_WHOLE
+
+    few = pages.most_bins < MOST_CODES_WHOLE and pages.most_codes <= MOST_CODES_WHOLE
+    return few and variant_of("whole_trees", facts, caps).name == "one_launch"
 
 
 def _draws_whole(facts: FitFacts, policy: Policy) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device.launching import Launching, RoundSize
@@ -13,21 +13,24 @@ from pyopencl_gbdt.device.team.messages import VariantRefused
 from pyopencl_gbdt.device.variants import choosing
 from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.fit.parts import FitParts
-from pyopencl_gbdt.gradients.gather_drawn import GatherDrawn
+from pyopencl_gbdt.fit.rows import FitRows
 from pyopencl_gbdt.gradients.gradients import Gradients
-from pyopencl_gbdt.gradients.sample import Sample
-from pyopencl_gbdt.gradients.sketch import Sketch, SplitGradients, searched_parts
-from pyopencl_gbdt.gradients.sources import source_of
 from pyopencl_gbdt.growth.boosting import FollowingRows, MarginUpdate
-from pyopencl_gbdt.growth.category_sets import FinishedSets
 from pyopencl_gbdt.growth.finalize import Finalize, LeafValues, PlainBoosting
-from pyopencl_gbdt.growth.partition import Partition
 from pyopencl_gbdt.growth.policy import Level, Policy
 from pyopencl_gbdt.growth.recipe import choose_recipe
-from pyopencl_gbdt.growth.sketched_leaves import LaterLeaves, SketchedLeaves
-from pyopencl_gbdt.growth.split import SplitSearch
 from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.objectives import Objective
+
+if TYPE_CHECKING:
+    from pyopencl_gbdt.gradients.gather_drawn import GatherDrawn
+    from pyopencl_gbdt.gradients.sample import Sample
+    from pyopencl_gbdt.gradients.sketch import Sketch, SplitGradients
+    from pyopencl_gbdt.gradients.sources import GradientSource
+    from pyopencl_gbdt.growth.category_sets import FinishedSets
+    from pyopencl_gbdt.growth.partition import Partition
+    from pyopencl_gbdt.growth.sketched_leaves import SketchedLeaves
+    from pyopencl_gbdt.growth.split import SplitSearch
 
 #: Steps that are enqueued before the host asks again whether a leaf splits. On an H200 a step
 #: without leaves takes 25 us, and asking 100 to 200, as the device runs out of work meanwhile.
@@ -138,6 +141,38 @@ def built_kernels(
         parts.rows.forget_steps()
 
 
+def _source(objective: Objective, parts: FitParts, data: Dataset) -> GradientSource:
+    from pyopencl_gbdt.gradients.sources import source_of
+
+    return source_of(objective, parts, data)
+
+
+def _sample(parts: FitParts, objective: Objective) -> Sample:
+    from pyopencl_gbdt.gradients.sample import Sample
+
+    arena, rows, nodes, _, ways = parts
+    return Sample(arena, rows, nodes, ways, objective)
+
+
+def _gather(parts: FitParts, drawn: FitRows) -> GatherDrawn:
+    from pyopencl_gbdt.gradients.gather_drawn import GatherDrawn
+
+    return GatherDrawn(parts.arena, parts.rows, parts.ways, drawn)
+
+
+def _sketch(grown: FitParts, objective: Objective) -> Sketch | SplitGradients:
+    from pyopencl_gbdt.gradients.sketch import Sketch, SplitGradients, searched_parts
+
+    searched = searched_parts(grown, given=objective.n_split > 0)
+    return (SplitGradients if objective.n_split else Sketch)(grown, searched, objective)
+
+
+def _finished_sets(grown: FitParts) -> FinishedSets:
+    from pyopencl_gbdt.growth.category_sets import FinishedSets
+
+    return FinishedSets(grown)
+
+
 class RoundKernels:
     """The kernels of one fit, built, with the arrays that these have asked for.
 
@@ -171,25 +206,21 @@ class RoundKernels:
         rows.own_arrays()
         if drawn is not None:
             drawn.team_groups = rows.row_groups
-        self.source = source_of(objective, parts, data) if objective.given else None
+        self.source = _source(objective, parts, data) if objective.given else None
         own = arena, rows, nodes, ways
         size = RoundSize(
             not policy.picks_leaves, nodes.most_level_nodes, rows.n_rows, nodes.params.n_estimators
         )
         self.launching = Launching(arena, size)
-        self.sample = Sample(*own, objective) if nodes.params.samples_rows else None
+        self.sample = _sample(parts, objective) if nodes.params.samples_rows else None
         with self.launching.waiting():
             self.gradients = Gradients(*own, objective.kernel)
-        self.gather = None if drawn is None else GatherDrawn(arena, rows, ways, drawn)
+        self.gather = None if drawn is None else _gather(parts, drawn)
         recipe = self.recipe = choose_recipe(ways.facts, policy)
         partition: Partition | None = None
         grown = parts._replace(rows=rows.grown)
-        searched = grown
-        self.sketch: Sketch | SplitGradients | None = None
-        if nodes.n_sketches:
-            searched = searched_parts(grown, given=objective.n_split > 0)
-            kind = SplitGradients if objective.n_split else Sketch
-            self.sketch = kind(grown, searched, objective)
+        self.sketch = _sketch(grown, objective) if nodes.n_sketches else None
+        searched = grown if self.sketch is None else self.sketch.searched
         self.grower: TreeGrower
         if recipe.whole is not None:
             self.grower = recipe.whole(parts)
@@ -203,10 +234,10 @@ class RoundKernels:
         with self.launching.waiting():
             update = recipe.update(parts, partition)
         self.boosting = recipe.boosting(parts, update)
-        self.sketched = update if isinstance(update, SketchedLeaves) else None
+        self.sketched: SketchedLeaves | None = None
         with self.launching.waiting():
             self.finish = Finalize(*grown)
-        self.sets = FinishedSets(grown) if parts.features.has_categories else None
+        self.sets = _finished_sets(grown) if parts.features.has_categories else None
         self.leaves = self._leaves_of(parts, update, objective, data)
 
     def _leaves_of(
@@ -221,8 +252,12 @@ class RoundKernels:
             every.append(recipe.leaves(parts, objective, data))
         if recipe.steps is not None:
             every[-1] = recipe.steps(parts, objective, every[-1])
-        if isinstance(update, SketchedLeaves) and every != [update]:
-            return LaterLeaves(update, every)
+        if self.nodes.n_sketches:
+            from pyopencl_gbdt.growth.sketched_leaves import LaterLeaves, SketchedLeaves
+
+            if isinstance(update, SketchedLeaves):
+                self.sketched = update
+                return update if every == [update] else LaterLeaves(update, every)
         (leaves,) = every
         return leaves
 

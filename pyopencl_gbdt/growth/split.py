@@ -16,11 +16,10 @@ from pyopencl_gbdt.fit.nodes import Batch, Candidates, Nodes
 from pyopencl_gbdt.fit.page import FitFeatures
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.ways import Ways
-from pyopencl_gbdt.growth.category_split import CategorySplit
-from pyopencl_gbdt.growth.drawn_columns import GatherColumns, gathered_parts
-from pyopencl_gbdt.growth.level_sums import keeps_own_features, level_sums
 
 if TYPE_CHECKING:
+    from pyopencl_gbdt.growth.category_split import CategorySplit
+    from pyopencl_gbdt.growth.level_sums import LevelSums
     from pyopencl_gbdt.growth.open_columns import OpenColumns
 
 #: Features from which on a node's record tells the best rough score. With fewer, all of a node's
@@ -72,6 +71,8 @@ def candidates_of(parts: FitParts, step: int) -> Candidates:
     many |= nodes.params.random_strength > 0  # `best` compares scores with noise
     many |= bool(features.most_at_steps)  # and candidates in another order than that of features
     if rows.team.size > 1:
+        from pyopencl_gbdt.growth.level_sums import keeps_own_features
+
         many |= keeps_own_features(rows.team, nodes, features, step)
     return Candidates(many, n_features)
 
@@ -98,8 +99,12 @@ class Split:
         if self.sparse:
             arena.array("closed_features", (nodes.max_nodes, n_features), np.uint8)
         constraints(arena, features)
-        own = arena, nodes, features, ways
-        self.sets = CategorySplit(*own) if features.has_categories else None
+        self.sets = self._sets() if features.has_categories else None
+
+    def _sets(self) -> CategorySplit:
+        from pyopencl_gbdt.growth.category_split import CategorySplit
+
+        return CategorySplit(self.arena, self.nodes, self.features, self.ways)
 
     @cached_property
     def best(self) -> Program:
@@ -244,6 +249,12 @@ def _opened(parts: FitParts) -> OpenColumns | None:
     return open_columns_of(parts)
 
 
+def _level_sums(parts: FitParts, step: int) -> LevelSums:
+    from pyopencl_gbdt.growth.level_sums import level_sums
+
+    return level_sums(parts, step)
+
+
 class HistogramSearch:
     """Finds splits between bins, by sums of gradients in each bin."""
 
@@ -267,7 +278,7 @@ class HistogramSearch:
         """Return the actions of histograms, feature masks, splits, and their sums over a team."""
         masks = [] if self.columns is None else [self.columns.level(step, batch)]
         masks += [] if self.draws is None else self.draws.level(step, batch)
-        sums = level_sums(self.parts, step) if self.parts.rows.team.size > 1 else None
+        sums = _level_sums(self.parts, step) if self.parts.rows.team.size > 1 else None
         searched = range(self.parts.features.layout.n_features) if sums is None else sums.features
         opened = None if self.opened is None else self.opened.arguments(step, batch)
         features = searched[: self.parts.features.n_at(step)]
@@ -290,6 +301,8 @@ class GatheredSearch(HistogramSearch):
     kernels: ClassVar[tuple[str, ...]] = (*HistogramSearch.kernels, "gather_columns")
 
     def __init__(self, parts: FitParts) -> None:
+        from pyopencl_gbdt.growth.drawn_columns import GatherColumns, gathered_parts
+
         gathered = gathered_parts(parts)
         self.gather = GatherColumns(parts, gathered)
         super().__init__(parts, gathered)

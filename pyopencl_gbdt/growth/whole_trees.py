@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -17,9 +17,11 @@ from pyopencl_gbdt.dtypes import BLOCK_BYTES, CANDIDATE, PAYLOAD, SUM
 from pyopencl_gbdt.fit.nodes import Batch
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.growth import partition, policy
-from pyopencl_gbdt.growth.drawn_columns import DrawnColumns
-from pyopencl_gbdt.growth.drawn_places import DRAWN_BLOCK, DrawnPlaces
 from pyopencl_gbdt.growth.joint_columns import JOINT_ROWS, JointCodes, joins_columns
+
+if TYPE_CHECKING:
+    from pyopencl_gbdt.growth.drawn_columns import DrawnColumns
+    from pyopencl_gbdt.growth.drawn_places import DrawnPlaces
 
 #: Words of a phase's counters: those of what is taken and of what is finished lie in cache lines of
 #: their own.
@@ -67,11 +69,19 @@ class WholeTrees:
         n_drawn = self.ways.facts.n_drawn if self.lists_columns else 0
         joins = self.joins_columns and joins_columns(self.ways.facts)
         self.joint = JointCodes(parts) if joins and not n_drawn else None
-        self.drawn_places = DrawnPlaces(parts) if joins and n_drawn else None
+        self.drawn: DrawnColumns | None = None
+        self.drawn_places: DrawnPlaces | None = None
+        if joins and n_drawn:
+            from pyopencl_gbdt.growth.drawn_places import DrawnPlaces
+
+            self.drawn_places = DrawnPlaces(parts)
         self.n_places = n_drawn or self.features.layout.n_features
         if self.joint is not None:
             self.n_places = self.joint.columns.n_places
-        self.drawn = DrawnColumns(parts) if n_drawn and not joins else None
+        if n_drawn and not joins:
+            from pyopencl_gbdt.growth.drawn_columns import DrawnColumns
+
+            self.drawn = DrawnColumns(parts)
         choose = partial(self.ways.variant, self.kernels[0])
         self._program = build_variant(self.arena.device, self.kernels[0], choose, self._build)[1]
         if self._program is not None:
@@ -173,6 +183,8 @@ class WholeTrees:
     def _together(self) -> int:
         """Places that are read together, row by row; 0: histograms are built column by column."""
         if self.drawn_places is not None:
+            from pyopencl_gbdt.growth.drawn_places import DRAWN_BLOCK
+
             return DRAWN_BLOCK
         if self.drawn is not None or not self.joins_columns:
             return 0

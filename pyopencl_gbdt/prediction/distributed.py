@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 
 from pyopencl_gbdt.errors import ParameterError
-from pyopencl_gbdt.objectives.distributions import DISTRIBUTIONS, Distribution
 
 F32 = npt.NDArray[np.float32]
 
@@ -39,6 +38,8 @@ class Distributed:
         DataError
             As for ``predict``.
         """
+        from pyopencl_gbdt.objectives.distributions import DISTRIBUTIONS, Distribution
+
         objective = self.objective
         if not isinstance(objective, Distribution):
             names = ", ".join(one.name for one in DISTRIBUTIONS)

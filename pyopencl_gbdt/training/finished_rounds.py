@@ -15,7 +15,6 @@ from pyopencl_gbdt.device.run_ahead import Pace
 from pyopencl_gbdt.device.transfers import EarlyCopy, PartOfCopy
 from pyopencl_gbdt.fit.page import FixedFeatures
 from pyopencl_gbdt.fit.parts import FitParts
-from pyopencl_gbdt.gradients.sources import CheckedSource
 from pyopencl_gbdt.growth.grown_trees import GrownTrees
 from pyopencl_gbdt.growth.round_kernels import RoundKernels
 from pyopencl_gbdt.model.leaf_kinds import with_vectors
@@ -92,7 +91,11 @@ class FinishedRounds(ABC):
 
     def _check_gradients(self) -> None:
         source = self.kernels.source
-        if source is not None and isinstance(source, CheckedSource):  # slow, as it is a protocol
+        if source is None:
+            return
+        from pyopencl_gbdt.gradients.sources import CheckedSource
+
+        if isinstance(source, CheckedSource):
             source.check()
 
     def _check_high_words(self) -> bool:

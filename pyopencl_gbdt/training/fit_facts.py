@@ -13,14 +13,12 @@ from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.device.selection import find_several, names_several
 from pyopencl_gbdt.evaluation.watched import Start
-from pyopencl_gbdt.growth import ordered_leaves
 from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.ensemble import Score
 from pyopencl_gbdt.model.leaf_kinds import LINEAR, with_vectors
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.objectives import Objective
-from pyopencl_gbdt.objectives.classification import SoftProb
 from pyopencl_gbdt.objectives.custom import DeviceObjective
 from pyopencl_gbdt.parameters.category_offers import offered
 from pyopencl_gbdt.parameters.constraints import Constraints, limits_of
@@ -84,6 +82,12 @@ def constraints_of(params: Parameters, data: Dataset) -> Constraints:
     return limits_of(params, data) if given or weighed else Constraints()
 
 
+def _is_soft(objective: Objective) -> bool:
+    from pyopencl_gbdt.objectives.classification import SoftProb
+
+    return isinstance(objective, SoftProb)
+
+
 def loss_facts(params: Parameters, objective: Objective) -> LossFacts:
     """Return the facts about a loss."""
     return LossFacts(
@@ -92,7 +96,7 @@ def loss_facts(params: Parameters, objective: Objective) -> LossFacts:
         n_outputs=objective.n_outputs,
         one_target=objective.one_target,
         given=objective.given,
-        own_kernels=objective.given and not isinstance(objective, SoftProb),
+        own_kernels=objective.given and not _is_soft(objective),
         renews=objective.renews,
         takes_pages=objective.takes_pages,
         n_split=objective.n_split,
@@ -324,7 +328,9 @@ class Task:
         """How many numbers each array has that this training keeps beside its model."""
         if not self.params.is_ordered:
             return {}
-        return ordered_leaves.state_sizes(self.params, self.data.n_rows, self.n_outputs)
+        from pyopencl_gbdt.growth.ordered_leaves import state_sizes
+
+        return state_sizes(self.params, self.data.n_rows, self.n_outputs)
 
     @property
     def columns(self) -> Dataset:

@@ -16,8 +16,7 @@ from pyopencl_gbdt.fit.parts import FitParts, OnPaper, check
 from pyopencl_gbdt.fit.rows_in_turn import DrawnRows, RowsInTurn, copied_share, passes_of_codes
 from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.lazy_dataclasses import dataclass
-from pyopencl_gbdt.pages.cuts import CUT_RULES
-from pyopencl_gbdt.pages.levels import cut_features, layout_of, most_levels
+from pyopencl_gbdt.pages.cuts import CUT_RULES, cut_features, layout_of, most_levels
 from pyopencl_gbdt.pages.page import Layout, even_layout
 from pyopencl_gbdt.pages.quantize import Quantizer
 from pyopencl_gbdt.pages.sources import planned_codes

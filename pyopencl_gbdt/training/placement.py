@@ -33,7 +33,6 @@ from pyopencl_gbdt.fit.rows import FitRows
 from pyopencl_gbdt.fit.rows_in_turn import RowsInTurn
 from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.fit.ways import may_stand_alone
-from pyopencl_gbdt.growth.joint_columns import exclusive_groups
 from pyopencl_gbdt.growth.policy import Policy, agreed, tree_sizes
 from pyopencl_gbdt.growth.recipe import (
     MOST_WHOLE_ROWS,
@@ -45,7 +44,7 @@ from pyopencl_gbdt.growth.round_kernels import RoundKernels
 from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.pages.columns import ColumnSizes
-from pyopencl_gbdt.pages.cuts import CUT_RULES, cut_features, layout_of, most_levels
+from pyopencl_gbdt.pages.cuts import CUT_RULES
 from pyopencl_gbdt.pages.joint_columns import MOST_CELLS
 from pyopencl_gbdt.pages.page import AnyPage, Layout, QuantizedData, even_layout
 from pyopencl_gbdt.pages.paged import (
@@ -56,7 +55,6 @@ from pyopencl_gbdt.pages.paged import (
     tile_sizes_of,
 )
 from pyopencl_gbdt.pages.quantize import joins_none
-from pyopencl_gbdt.pages.shared_cuts import encoded_part
 from pyopencl_gbdt.pages.stored import StoredPages
 from pyopencl_gbdt.pages.tiles import TileSizes
 from pyopencl_gbdt.parameters.facts import FitFacts, PageFacts
@@ -234,6 +232,8 @@ class Placement:
     ) -> QuantizedData:
         """Return the codes, for which so many bytes are planned; 0: as each column's own take."""
         if self.share.layout is not None:
+            from pyopencl_gbdt.pages.shared_cuts import encoded_part
+
             layout, max_bin = self.share.layout, self.params.max_bin
             return encoded_part(self.data, self.device, layout, max_bin, self.n_pages)
         if self._keeps_others(joint):
@@ -259,6 +259,8 @@ class Placement:
         exclusive = list[list[int]]()
         n_small = np.count_nonzero(np.diff(layout.feature_offset) <= MOST_CELLS // 2)
         if n_small > 1 and self.share.team.size == 1 and not self.orders[0]:
+            from pyopencl_gbdt.growth.joint_columns import exclusive_groups
+
             most_rows = MOST_WHOLE_ROWS * TIMES_JOINT_ROWS
             exclusive = exclusive_groups(self.facts, layout, pages, most_rows)
         features = replace(

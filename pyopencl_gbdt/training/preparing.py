@@ -26,12 +26,6 @@ from pyopencl_gbdt.parameters.facts import FitFacts
 from pyopencl_gbdt.parameters.parameters import ROWS, Parameters, as_mapping
 from pyopencl_gbdt.parameters.refusals import REFUSED
 from pyopencl_gbdt.parameters.row import refuse, same
-from pyopencl_gbdt.training.continuing import (
-    Before,
-    as_ensemble,
-    check_same_columns,
-    continued,
-)
 from pyopencl_gbdt.training.fit_facts import (
     StartingPoint,
     Task,
@@ -40,10 +34,10 @@ from pyopencl_gbdt.training.fit_facts import (
     resolved,
     sums_labels_on_device,
 )
-from pyopencl_gbdt.training.weighted_sums import check_labels
 
 if TYPE_CHECKING:
     from pyopencl_gbdt.metrics import Metric
+    from pyopencl_gbdt.training.continuing import Before
     from pyopencl_gbdt.training.eval_metrics import Metrics
 
 
@@ -229,7 +223,11 @@ def prepare(
     if before is not None and p.cat_method == "auto":
         p = replace(p, cat_method="sets")  # statistics of other data cannot be continued
     asked_page, p = p.page, resolved(p, data, max(objective.n_outputs, data.n_targets))
-    ensemble = None if before is None else as_ensemble(before)
+    ensemble = None
+    if before is not None:
+        from pyopencl_gbdt.training.continuing import as_ensemble, continued
+
+        ensemble = as_ensemble(before)
     limits = constraints_of(p, data)  # raises if constraints do not match the data
     facts = fit_facts(
         p, objective, data, limits, evals=evals, before=ensemble, in_hosts=is_part, profile=profile
@@ -245,7 +243,7 @@ def prepare(
         if p.base_score is not None or not later:
             start = StartingPoint(*_starting_score(p, objective, data, n_outputs))
         if p.weighs_trees and not is_part:
-            check_labels(p.objective, data, None if start is None else start.base_margin)
+            _check_weighted(p, data, start)
     else:
         start = continued(ensemble, data)
         data, given_data = data.coded_by(ensemble.categories, "the training data"), data
@@ -275,6 +273,12 @@ def prepare(
     )
 
 
+def _check_weighted(p: Parameters, data: Dataset, start: StartingPoint | None) -> None:
+    from pyopencl_gbdt.training.weighted_sums import check_labels
+
+    check_labels(p.objective, data, None if start is None else start.base_margin)
+
+
 def _refuse(facts: FitFacts, like: Task | None) -> None:
     """Raise the error of the row that refuses a training, unless none refuses a task like it."""
     if like is None or not facts.are_part_of(like.facts):
@@ -302,8 +306,7 @@ def _predicted(objective: Objective, margins: F32, *, of_prediction: bool) -> F3
 def check_evals(evals: Evals, data: Dataset, n_outputs: int, objective: Objective) -> None:
     """Raise an error for evaluation sets that do not match the training data."""
     names: set[str] = set()
-    for index, pair in enumerate(evals):
-        rows, name = pair
+    for index, (rows, name) in enumerate(evals):
         if name in names:
             raise ParameterError(
                 f"evals[{index}]: the name {name!r} is taken: expected different names; rename one"
@@ -316,6 +319,8 @@ def check_evals(evals: Evals, data: Dataset, n_outputs: int, objective: Objectiv
                 f"{data.n_targets}; give both the same"
             )
         _check_outputs(n_outputs, objective, rows)
+        from pyopencl_gbdt.training.continuing import check_same_columns
+
         check_same_columns(f"evals: {name!r}", rows.n_features, rows.feature_names, data)
 
 

@@ -19,8 +19,6 @@ from pyopencl_gbdt.evaluation.watched import EvaluationSet, Start, gather
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.growth.boosting import WeightedStart
-from pyopencl_gbdt.growth.coded_trees import plan_earlier
-from pyopencl_gbdt.growth.leaves_by_next_order import walks_leaves
 from pyopencl_gbdt.logger import tell
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.leaf_kinds import weights_of_vectors
@@ -30,7 +28,6 @@ from pyopencl_gbdt.parameters.row import refuse
 from pyopencl_gbdt.prediction.model import History, Model
 from pyopencl_gbdt.training.fit import Fit, LateStart
 from pyopencl_gbdt.training.fit_facts import StartingPoint, Task
-from pyopencl_gbdt.training.weighted_sums import check_sums
 
 if TYPE_CHECKING:
     from pyopencl_gbdt.callbacks.base import TrainingState
@@ -100,6 +97,8 @@ class RunningTask:
                 weighted=self._is_weighted,
             )  # fmt: skip
         if isinstance(margins, WeightedStart):
+            from pyopencl_gbdt.growth.coded_trees import plan_earlier
+
             most = max((one.n_levels for one in data.categories.values()), default=0)
             plan_earlier(beside, margins.trees, 2 + most // 32)
         first_round = task.first_round
@@ -174,6 +173,7 @@ class RunningTask:
             return self.start.margins(self.task.data, self.device, weighted=self._is_weighted)
 
         def margins(parts: FitParts) -> Start:
+            from pyopencl_gbdt.growth.leaves_by_next_order import walks_leaves
             from pyopencl_gbdt.prediction.with_statistics import resumed_margins
 
             walks = walks_leaves(parts.ways.facts, parts.nodes.policy)
@@ -297,6 +297,8 @@ class RunningTask:
         assert weights is not None
         nodes = fit.parts.nodes
         own = weights[: len(largest)], nodes.n_outputs, nodes.n_parallel
+        from pyopencl_gbdt.training.weighted_sums import check_sums
+
         check_sums(largest, *own, self.task.data)
 
     def _weights(self, n_rounds: int) -> tuple[float, ...] | None:

@@ -1,16 +1,19 @@
 """The classes that grow a fit's trees, as one place chooses them."""
 
+import importlib
+import pkgutil
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from pyopencl_gbdt import growth
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.fit.rows import FitRows
 from pyopencl_gbdt.fit.rows_in_turn import RowsInTurn
 from pyopencl_gbdt.fit.ways import gathers_columns
 from pyopencl_gbdt.growth.finalize import LeafValues
-from pyopencl_gbdt.growth.recipe import EVERY, choose_recipe
+from pyopencl_gbdt.growth.recipe import OF_SOME, choose_recipe
 from pyopencl_gbdt.growth.split import GatheredSearch
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.facts import FitFacts, LossFacts, PageFacts
@@ -181,8 +184,20 @@ def test_facts_alone_choose_how_rows_lie(params, others, rows):
 
 
 def test_a_kernel_is_taken_or_left_out():
-    every = {name for part in EVERY for name in part.kernels}
     for params, device, _ in CASES:
         recipe = recipe_of(params, device)
-        assert recipe.left_out == every - {*recipe.kernels}
-        assert {*recipe.kernels} <= every
+        assert recipe.left_out == OF_SOME - {*recipe.kernels}
+        assert {*recipe.kernels} <= OF_SOME
+
+
+def test_all_kernels_of_classes_are_named():
+    found = set()
+    for module in pkgutil.iter_modules(growth.__path__, growth.__name__ + "."):
+        classes = vars(importlib.import_module(module.name)).values()
+        found |= {
+            name
+            for one in classes
+            if isinstance(one, type) and isinstance(own := getattr(one, "kernels", None), tuple)
+            for name in own
+        }
+    assert found == OF_SOME

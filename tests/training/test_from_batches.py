@@ -15,6 +15,7 @@ from pyopencl_gbdt.fit.choose_turns import choose_turns
 from pyopencl_gbdt.model import to_json
 from pyopencl_gbdt.pages.quantize import Quantizer
 from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.training import pages_in_turn
 from pyopencl_gbdt.training.memory_estimate import estimate_memory
 from tests.conftest import TEST_DEVICE
 
@@ -164,7 +165,7 @@ def test_pages_on_disk(models, rows, tmp_path, monkeypatch, act, error, words):
     def five_pages_in_two_slots(ws, on_paper, bounds=None, n_pages=0, n_slots=0):
         choose_turns(ws, on_paper, bounds, 5, 2)
 
-    monkeypatch.setattr("pyopencl_gbdt.training.pages_in_turn.choose_turns", five_pages_in_two_slots)
+    monkeypatch.setattr(pages_in_turn, "choose_turns", five_pages_in_two_slots)
     X, y, weight = rows
     data = Dataset.from_batches(cut(X, y, weight))
     own = {**PARAMS, "cache_dir": tmp_path, "page": "streamed"}
