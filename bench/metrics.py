@@ -21,9 +21,9 @@ from pyopencl_gbdt.device import Device, open_device
 from pyopencl_gbdt.device.arena import Arena
 from pyopencl_gbdt.device.timing import repeated
 from pyopencl_gbdt.evaluation.evaluation import on_host, prepare, rows_on_device
+from pyopencl_gbdt.evaluation.metric_kind import N_WORDS
 from pyopencl_gbdt.evaluation.watched import EvaluationSet
 from pyopencl_gbdt.metrics import METRICS, get_metric, takes_queries
-from pyopencl_gbdt.metrics.rows import N_WORDS
 from pyopencl_gbdt.objectives import get_objective
 
 F32 = npt.NDArray[np.float32]

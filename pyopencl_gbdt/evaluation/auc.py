@@ -11,10 +11,9 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import DeviceArray, Launch, Program
-from pyopencl_gbdt.evaluation.metric_kind import MetricKind
+from pyopencl_gbdt.evaluation.metric_kind import N_WORDS, EvaluatedRows, MetricKind
 from pyopencl_gbdt.metrics import Metric, curve_of
 from pyopencl_gbdt.metrics.curves import Areas, ClassAreas
-from pyopencl_gbdt.metrics.rows import N_WORDS, EvaluatedRows
 from pyopencl_gbdt.numerics.exact_sums import N_LIMBS, weight_power
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.objectives.classification import SoftProb

@@ -10,9 +10,8 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import DeviceArray, Launch
-from pyopencl_gbdt.evaluation.metric_kind import MetricKind
+from pyopencl_gbdt.evaluation.metric_kind import EvaluatedRows, MetricKind
 from pyopencl_gbdt.metrics import Metric, cox_nloglik
-from pyopencl_gbdt.metrics.rows import EvaluatedRows
 from pyopencl_gbdt.numerics.exact_sums import LARGEST_KEY, N_LIMBS, plane_bits, sum_of
 from pyopencl_gbdt.numerics.expressions import exp
 from pyopencl_gbdt.objectives import Objective

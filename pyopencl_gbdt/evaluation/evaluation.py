@@ -23,7 +23,7 @@ from pyopencl_gbdt.device.transfers import EarlyCopy
 from pyopencl_gbdt.evaluation.auc import CurveKind
 from pyopencl_gbdt.evaluation.cox_metric import CoxKind
 from pyopencl_gbdt.evaluation.mean_loss import MeanKind
-from pyopencl_gbdt.evaluation.metric_kind import MetricKind, Prepared
+from pyopencl_gbdt.evaluation.metric_kind import F32, N_WORDS, EvaluatedRows, MetricKind, Prepared
 from pyopencl_gbdt.evaluation.ranking_metric import RankingKind
 from pyopencl_gbdt.evaluation.watched import (
     EvaluationSet,
@@ -36,7 +36,6 @@ from pyopencl_gbdt.evaluation.watched import (
 from pyopencl_gbdt.growth.boosting import of_followed_rows
 from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.metrics import DatasetMetric, Metric, takes_queries
-from pyopencl_gbdt.metrics.rows import F32, N_WORDS, EvaluatedRows
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.objectives.classification import SoftProb
 from pyopencl_gbdt.objectives.distributions import Distribution

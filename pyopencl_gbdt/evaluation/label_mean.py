@@ -9,8 +9,8 @@ import numpy as np
 
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device, DeviceArray, Launch, build_variant_program
+from pyopencl_gbdt.evaluation.metric_kind import F32, N_WORDS
 from pyopencl_gbdt.fit.parts import FitParts
-from pyopencl_gbdt.metrics.rows import F32, N_WORDS
 from pyopencl_gbdt.numerics.exact_sums import INFINITE, N_LIMBS, sum_of
 from pyopencl_gbdt.objectives import Objective
 

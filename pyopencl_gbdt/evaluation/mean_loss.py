@@ -13,11 +13,10 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import DeviceArray, Launch
-from pyopencl_gbdt.evaluation.metric_kind import MetricKind
+from pyopencl_gbdt.evaluation.metric_kind import F32, EvaluatedRows, MetricKind
 from pyopencl_gbdt.metrics import Metric, row_loss_of
 from pyopencl_gbdt.metrics.bounds_losses import log_pairs
 from pyopencl_gbdt.metrics.row_losses import RowLoss
-from pyopencl_gbdt.metrics.rows import F32, EvaluatedRows
 from pyopencl_gbdt.numerics.exact_sums import INFINITE, N_LIMBS, UNDEFINED, quotient_of
 from pyopencl_gbdt.numerics.portable_math import exact_sum
 from pyopencl_gbdt.objectives import Objective

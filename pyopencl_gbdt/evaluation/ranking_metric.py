@@ -13,10 +13,9 @@ import numpy.typing as npt
 from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.data.groups import whole_offsets
 from pyopencl_gbdt.device import DeviceArray, Launch, Program
-from pyopencl_gbdt.evaluation.metric_kind import MetricKind
+from pyopencl_gbdt.evaluation.metric_kind import N_WORDS, EvaluatedRows, MetricKind
 from pyopencl_gbdt.metrics import Metric, ranked_of
 from pyopencl_gbdt.metrics.ranking import Ranked
-from pyopencl_gbdt.metrics.rows import N_WORDS, EvaluatedRows
 from pyopencl_gbdt.numerics.exact_sums import N_LIMBS, key_of, sum_of, sum_words
 from pyopencl_gbdt.numerics.portable_math import exact_sum, ordered, portable_log, reciprocal
 from pyopencl_gbdt.objectives import Objective

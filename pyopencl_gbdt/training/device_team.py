@@ -24,7 +24,7 @@ from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.pages.cuts import CUT_RULES
 from pyopencl_gbdt.pages.page import Layout
-from pyopencl_gbdt.pages.shared_cuts import shared_layout
+from pyopencl_gbdt.pages.parted_cuts import shared_layout
 from pyopencl_gbdt.training.fit_facts import StartingPoint, Task, check_exact, sums_labels_on_device
 from pyopencl_gbdt.training.member import LeadingTask, follow
 from pyopencl_gbdt.training.running_task import RunningTask

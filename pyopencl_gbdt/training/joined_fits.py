@@ -23,9 +23,9 @@ from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.device.room import Room
 from pyopencl_gbdt.device.run_ahead import Pace
 from pyopencl_gbdt.device.transfers import CopiesInTurn, PartOfCopy, copy_launch
+from pyopencl_gbdt.evaluation.metric_kind import N_WORDS
 from pyopencl_gbdt.growth.finalize import PlainBoosting
 from pyopencl_gbdt.growth.round_kernels import RoundKernels
-from pyopencl_gbdt.metrics.rows import N_WORDS
 from pyopencl_gbdt.pages.together import tell_matrices
 from pyopencl_gbdt.training.concurrent_fits import EnqueuedRounds, way
 from pyopencl_gbdt.training.fit import Fit

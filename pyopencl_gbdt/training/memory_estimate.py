@@ -22,7 +22,7 @@ from pyopencl_gbdt.growth.recipe import choose_recipe
 from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.pages.cuts import CUT_RULES, cut_features
-from pyopencl_gbdt.pages.shared_cuts import shared_layout
+from pyopencl_gbdt.pages.parted_cuts import shared_layout
 from pyopencl_gbdt.parameters.category_offers import offers
 from pyopencl_gbdt.parameters.facts import FitFacts
 from pyopencl_gbdt.parameters.parameters import Parameters

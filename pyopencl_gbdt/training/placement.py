@@ -232,7 +232,7 @@ class Placement:
     ) -> QuantizedData:
         """Return the codes, for which so many bytes are planned; 0: as each column's own take."""
         if self.share.layout is not None:
-            from pyopencl_gbdt.pages.shared_cuts import encoded_part
+            from pyopencl_gbdt.pages.parted_cuts import encoded_part
 
             layout, max_bin = self.share.layout, self.params.max_bin
             return encoded_part(self.data, self.device, layout, max_bin, self.n_pages)

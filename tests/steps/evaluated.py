@@ -3,7 +3,7 @@
 import numpy as np
 
 from pyopencl_gbdt.device.arena import Arena
-from pyopencl_gbdt.metrics.rows import N_WORDS, EvaluatedRows
+from pyopencl_gbdt.evaluation.metric_kind import N_WORDS, EvaluatedRows
 
 IDENTITY = "p = margin;"
 
