@@ -56,10 +56,7 @@ def public(name: str) -> Any:
 def at_first_use(package: str, names: Mapping[str, str]) -> Callable[[str], Any]:
     """Return a ``__getattr__`` for a package whose names are imported at first use.
 
-    Parameters
-    ----------
-    names : mapping of str to str
-        The module of each name, by its path within the package.
+    ``names``: the module of each name, by its path within the package.
     """
 
     def find(name: str) -> Any:

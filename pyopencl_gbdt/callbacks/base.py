@@ -324,12 +324,8 @@ def as_text(state: TrainingState) -> dict[str, str]:
 def from_text(texts: Mapping[str, str], sizes: Mapping[str, int], what: str) -> TrainingState:
     """Return the arrays of a text, which is not trusted.
 
-    Parameters
-    ----------
-    sizes : mapping of str to int
-        How many numbers each array has; all have to be there, and no other.
-    what : str
-        Begins messages.
+    ``sizes``: how many numbers each array has; all have to be there, and no other.
+    ``what``: begins messages.
 
     Raises
     ------

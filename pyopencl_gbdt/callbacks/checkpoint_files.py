@@ -171,12 +171,8 @@ def check_checkpoint(
 ) -> None:
     """Raise an error if a checkpoint cannot belong to a training.
 
-    Parameters
-    ----------
-    watched : mapping of str to sequence of str
-        The metrics of every evaluation set.
-    begins_with : mapping of str to object
-        The fields that every model of the training shares, see ``Plan``.
+    ``watched``: the metrics of every evaluation set.
+    ``begins_with``: the fields that every model of the training shares, see ``Plan``.
 
     Raises
     ------

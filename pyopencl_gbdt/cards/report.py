@@ -40,10 +40,7 @@ HIDDEN = "<folder>"
 def without_folders(text: str, own: Sequence[str] = ()) -> str:
     """Return a text whose paths have file names with a suffix only; paths of systems stay.
 
-    Parameters
-    ----------
-    own : sequence of str
-        Folders, possibly with spaces in their names, that are removed first.
+    ``own``: folders, possibly with spaces in their names, that are removed first.
     """
     for folder in sorted(own, key=len, reverse=True):
         text = text.replace(folder, f"/{HIDDEN}")
@@ -85,10 +82,7 @@ Json = dict[str, Any]
 class Report:
     """A report that grows.
 
-    Parameters
-    ----------
-    by : str
-        Who sends it.
+    ``by``: who sends it.
     """
 
     def __init__(

@@ -208,12 +208,8 @@ class ColumnCombinations:
     def score(self, trees: Sequence[Tree], number: int, first: int) -> None:
         """Score pairs for round ``number`` on the gradients of the round that was just trained.
 
-        Parameters
-        ----------
-        trees : sequence of Tree
-            All collected trees of this fit.
-        first : int
-            Where the gradients of the round's last tree begin among the quanta.
+        ``trees``: all collected trees of this fit.
+        ``first``: where the gradients of the round's last tree begin among the quanta.
         """
         if self._walks is None:
             self._ordered.take(0, in_time=self._in_time)

@@ -26,12 +26,8 @@ MOST_UNITS_ALONE = 2
 class CombinationKeys:
     """Keys of the combinations of levels that rows have, as ``combined_keys`` numbers them.
 
-    Parameters
-    ----------
-    n_levels : mapping of int to int
-        Number of levels of each categorical column in training.
-    there : mapping of int to DeviceArray
-        Columns whose levels are on the device, as ``levels_there`` has them.
+    ``n_levels``: number of levels of each categorical column in training.
+    ``there``: columns whose levels are on the device, as ``levels_there`` has them.
 
     Attributes
     ----------

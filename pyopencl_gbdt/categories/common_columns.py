@@ -31,12 +31,8 @@ def common_data(
 ) -> Dataset | None:
     """Return a member's rows, coded by the levels that the rows of all members have.
 
-    Parameters
-    ----------
-    data : Dataset or None
-        None, or no rows, if the member has none.
-    what : str
-        The name of the rows in error messages.
+    ``data``: None, or no rows, if the member has none.
+    ``what``: the name of the rows in error messages.
 
     Raises
     ------

@@ -228,10 +228,7 @@ class WalkedOrders:
 
     It adds up each level's rows as it comes to them, and writes codes of statistics.
 
-    Parameters
-    ----------
-    in_time : bool
-        Whether the rows' own order is the only one.
+    ``in_time``: whether the rows' own order is the only one.
 
     Attributes
     ----------

@@ -187,12 +187,8 @@ class PairScores:
     Hessians: the products of the gradients of different rows, which are 0 on average unless the
     levels together tell something. A pair's score is the sum over its cells.
 
-    Parameters
-    ----------
-    n_rows : int
-        Rows of the training data; the sample has at most ``MOST_ROWS`` of them.
-    n_levels : sequence of int
-        Levels of each column.
+    ``n_rows``: rows of the training data; the sample has at most ``MOST_ROWS`` of them.
+    ``n_levels``: levels of each column.
     """
 
     def __init__(self, device: Device, n_rows: int, n_levels: Sequence[int]) -> None:
@@ -315,12 +311,8 @@ class ScoredPairs:
     Trees alone do not show them: a pair of columns may matter that no tree splits on one below the
     other. So their scores, see `PairScores`, come from the gradients of the round before.
 
-    Parameters
-    ----------
-    n_levels : mapping of int to int
-        Number of levels of each categorical column.
-    found : mapping of int to list of pairs, or None
-        The pairs that are known, by round.
+    ``n_levels``: number of levels of each categorical column.
+    ``found``: the pairs that are known, by round.
     """
 
     def __init__(self, n_levels: Mapping[int, int], found: Scored | None = None) -> None:

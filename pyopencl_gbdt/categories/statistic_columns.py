@@ -275,10 +275,7 @@ def replace_by_statistics(
 ) -> StatisticColumns:
     """Compute the statistics of a training's categorical columns.
 
-    Parameters
-    ----------
-    own : mapping of int to Offer
-        What each categorical column offers, ascending.
+    ``own``: what each categorical column offers, ascending.
     """
     n_levels = {column: levels.n_levels for column, levels in data.categories.items()}
     sizes = StatisticSizes.of(params, data.n_rows, data.n_features, data.n_targets, n_levels, own)

@@ -80,10 +80,7 @@ def build_parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line.
 
-    Parameters
-    ----------
-    argv : sequence of str or None
-        Arguments without the program's name; None takes those of the process.
+    ``argv``: arguments without the program's name; None takes those of the process.
 
     Returns
     -------

@@ -47,12 +47,8 @@ def title(compared: Compared) -> str:
 class BenchTable:
     """Formats shapes one at a time: a table for each, or one table if there is only one device.
 
-    Parameters
-    ----------
-    n_devices : int
-        Number of devices of all machines.
-    n_machines : int
-        Number of machines; with several, machine numbers precede devices.
+    ``n_devices``: number of devices of all machines.
+    ``n_machines``: number of machines; with several, machine numbers precede devices.
     """
 
     def __init__(self, n_devices: int, n_machines: int = 1) -> None:
@@ -96,12 +92,8 @@ _ENOUGH = 0.05
 class Bar:
     """A progress bar, overwritten in place on a terminal; elsewhere one line per task, no bar.
 
-    Parameters
-    ----------
-    seconds : mapping of str to float
-        Each task and its estimated seconds.
-    parts : int
-        Number of parts of a task, assumed to be equally long.
+    ``seconds``: each task and its estimated seconds.
+    ``parts``: number of parts of a task, assumed to be equally long.
     """
 
     def __init__(self, seconds: Mapping[str, float], parts: int) -> None:

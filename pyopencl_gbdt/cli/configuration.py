@@ -129,11 +129,8 @@ def _is_pair(word: str) -> bool:
 def read(args: argparse.Namespace) -> Configuration:
     """Read the file, and let pairs and options of the command line override it.
 
-    Parameters
-    ----------
-    args : argparse.Namespace
-        ``data`` is the file, or the first pair; ``pairs`` the other ones. Options that are None
-        were not given.
+    ``args``: ``data`` is the file, or the first pair; ``pairs`` the other ones. Options that are
+    None were not given.
 
     Raises
     ------

@@ -101,12 +101,8 @@ def _fit(
 ) -> None:
     """Check everything that can be checked beforehand; read, train, save.
 
-    Parameters
-    ----------
-    given : dict of str to object
-        The training parameters, without ``device``.
-    job : Job
-        The first process of an MPI job writes the model.
+    ``given``: the training parameters, without ``device``.
+    ``job``: the first process of an MPI job writes the model.
     """
     from pyopencl_gbdt.device import find, open_device
     from pyopencl_gbdt.device.bandwidth import device_bandwidth

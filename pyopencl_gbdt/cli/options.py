@@ -126,12 +126,8 @@ def options_of(parser: argparse.ArgumentParser) -> dict[str, argparse.Action]:
 def with_options(message: str, options: Mapping[str, argparse.Action]) -> str:
     """Write ``max_depth=40: ...; lower max_depth`` as ``--max-depth 40: ...; lower --max-depth``.
 
-    Parameters
-    ----------
-    message : str
-        What begins with an option is left as it is.
-    options : mapping of str to argparse.Action
-        The command's, by their names in Python.
+    ``message``: what begins with an option is left as it is.
+    ``options``: the command's, by their names in Python.
     """
     if message.startswith("--"):
         return message

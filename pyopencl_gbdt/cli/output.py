@@ -103,11 +103,8 @@ def width() -> int:
 def wrapped(text: str, first: str = "", later: str | None = None) -> str:
     """Wrap text to `width()` columns at spaces.
 
-    Parameters
-    ----------
-    first, later : str
-        The beginning of the first line and of later lines; by default, `later` is as many
-        spaces as `first` is wide.
+    ``first``, ``later``: the beginning of the first line and of later lines; by default, `later` is
+    as many spaces as `first` is wide.
     """
     return textwrap.fill(
         text,

@@ -27,12 +27,8 @@ ENDINGS = {"weight": ("weight",), "group": ("group", "query"), "base_margin": ("
 def find(file: str, argument: str) -> str | None:
     """Return the path of a side file, or None.
 
-    Parameters
-    ----------
-    file : str
-        The data file, without suffixes.
-    argument : str
-        A key of ``ENDINGS``.
+    ``file``: the data file, without suffixes.
+    ``argument``: a key of ``ENDINGS``.
 
     Raises
     ------
@@ -56,12 +52,8 @@ def _names(file: str, argument: str) -> Iterator[str]:
 def read(file: str, n_rows: int, *, ranks: bool, label: bool = True) -> dict[str, Any]:
     """Read the side files of a data file, and tell the user about each.
 
-    Parameters
-    ----------
-    ranks : bool
-        Whether the loss ranks; otherwise query sizes are ignored.
-    label : bool
-        Whether the rows are to be learned from; otherwise only ``base_margin`` matters.
+    ``ranks``: whether the loss ranks; otherwise query sizes are ignored.
+    ``label``: whether the rows are to be learned from; otherwise only ``base_margin`` matters.
 
     Returns
     -------
@@ -87,10 +79,7 @@ def read(file: str, n_rows: int, *, ranks: bool, label: bool = True) -> dict[str
 def read_numbers(path: str, option: str = "") -> NDArray[np.float32]:
     """Read a file of numbers without a header; shape (n_lines, n_columns).
 
-    Parameters
-    ----------
-    option : str
-        What named the file, for errors.
+    ``option``: what named the file, for errors.
 
     Raises
     ------

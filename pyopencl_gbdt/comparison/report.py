@@ -46,10 +46,7 @@ class DrawnBar:
 def bars(title: str, rows: Sequence[DrawnBar]) -> str:
     """Return an SVG of horizontal bars on a common scale that starts at 0.
 
-    Parameters
-    ----------
-    title : str
-        Read aloud by screen readers.
+    ``title``: read aloud by screen readers.
     """
     longest = max((row.length for row in rows), default=0.0) or 1.0
     parts = [

@@ -177,11 +177,8 @@ def fallbacks_raise() -> Iterator[None]:
 class KernelTimes:
     """Times kernels on a device, for any choice of variants: a `KernelClock`.
 
-    Parameters
-    ----------
-    repeats : int
-        Number of measurements, of which the shortest counts. None goes first to warm up, as the
-        device's clock does not count what is built.
+    ``repeats``: number of measurements, of which the shortest counts. None goes first to warm up,
+    as the device's clock does not count what is built.
     """
 
     def __init__(self, device: str, data: TuningData, repeats: int) -> None:
@@ -238,11 +235,8 @@ def _in_place(kernel: str, choices: Mapping[str, Choice]) -> dict[str, Choice]:
 def contests(caps: Capabilities, data: TuningData) -> list[Contest]:
     """Return a fit for each way in which kernels are tuned, as users fit, and its prediction.
 
-    Parameters
-    ----------
-    data : TuningData
-        What the kernels were tuned on. The way of most kernels has a small fit, too. Where one
-        launch grows the trees of so few rows, there are fits by the steps of more rows.
+    ``data``: what the kernels were tuned on. The way of most kernels has a small fit, too. Where
+    one launch grows the trees of so few rows, there are fits by the steps of more rows.
     """
     device = caps.device_id
     found = []

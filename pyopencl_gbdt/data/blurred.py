@@ -131,10 +131,7 @@ class Blurred:
     is not known to be whole. Until then its large numbers are remembered. If those of all columns
     are more than ``MOST_KEPT``, only numbers with sampled float32 values are.
 
-    Parameters
-    ----------
-    missing : float
-        A number that means "missing", if it is not NaN in the values.
+    ``missing``: a number that means "missing", if it is not NaN in the values.
 
     Attributes
     ----------

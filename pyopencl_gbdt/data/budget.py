@@ -121,10 +121,7 @@ def available_memory(root: str | PathLike[str] = "/") -> int | None:
 
     The smallest of Linux's free memory, the limits of control groups (containers) and ulimit.
 
-    Parameters
-    ----------
-    root : str or path-like
-        Root folder of the system files; tests pass another one.
+    ``root``: root folder of the system files; tests pass another one.
     """
     folder = Path(root)
     found = [_free_memory(folder), _free_address_space(folder), *_control_groups(folder)]

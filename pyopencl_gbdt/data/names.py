@@ -83,12 +83,8 @@ def check_columns(
 ) -> None:
     """Refuse columns that differ from those of training; without names on one side, any fit.
 
-    Parameters
-    ----------
-    names, expected : sequence of str, or None
-        The columns of `what`, and the columns required.
-    what, like : str
-        For the message: whose columns `names` are, and where `expected` comes from.
+    ``names``, ``expected``: the columns of `what`, and the columns required.
+    ``what``, ``like``: for the message: whose columns `names` are, and where `expected` comes from.
 
     Raises
     ------

@@ -293,12 +293,8 @@ class _Renamed(Mapping[str, DeviceArray]):
 class RenamedArena(Arena):
     """An arena that keeps some names for itself; other names stand for the arrays of ``every``.
 
-    Parameters
-    ----------
-    own : collection of str
-        Names that stand for arrays of their own; also with what pages add to a name.
-    suffix : str
-        What these arrays' names in ``every`` have behind the name.
+    ``own``: names that stand for arrays of their own; also with what pages add to a name.
+    ``suffix``: what these arrays' names in ``every`` have behind the name.
     """
 
     def __init__(self, every: Arena, own: Collection[str], suffix: str) -> None:

@@ -39,12 +39,8 @@ def why_unusable(folder: Path, *, follow: bool = True) -> str:
 
     Each process checks a folder once.
 
-    Parameters
-    ----------
-    folder : Path
-        Created if it is absent.
-    follow : bool, default True
-        Whether it may be a symbolic link.
+    ``folder``: created if it is absent.
+    ``follow``: whether it may be a symbolic link.
     """
     if folder not in _unusable:
         try:

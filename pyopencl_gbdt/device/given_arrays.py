@@ -71,10 +71,7 @@ Bytes = npt.NDArray[np.uint8]
 class FirstContents:
     """The bytes of one allocation, or of a part of one.
 
-    Parameters
-    ----------
-    begin : int, default 0
-        The first byte in the allocation.
+    ``begin``: the first byte in the allocation.
     """
 
     def __init__(self, n_bytes: int, begin: int = 0) -> None:

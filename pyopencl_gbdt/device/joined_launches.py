@@ -178,10 +178,7 @@ class _Values:
 def joined(fits: Sequence[Sequence[Action]]) -> list[Action]:
     """Return the actions of several fits; equal launches become one launch.
 
-    Parameters
-    ----------
-    fits : sequence of sequence of Action
-        Of each fit; all are enqueued in one queue. Each keeps its order.
+    ``fits``: of each fit; all are enqueued in one queue. Each keeps its order.
     """
     if len(fits) == 1 or len({len(own) for own in fits}) != 1:
         return list(chain.from_iterable(fits))
@@ -227,12 +224,8 @@ def joined_by_first(first: Sequence[Action], n_fits: int, steps: Steps) -> list[
 
     The others' launches are not bound.
 
-    Parameters
-    ----------
-    first : sequence of Action
-        Of the first fit.
-    steps : mapping of int to (DeviceArray, int)
-        Where the others' arrays lie.
+    ``first``: of the first fit.
+    ``steps``: where the others' arrays lie.
 
     Returns
     -------

@@ -112,10 +112,7 @@ def joined_source(
 ) -> str:
     """Return a rendered source whose kernels serve several fits, or one by few arguments.
 
-    Parameters
-    ----------
-    layouts : tuple of (str, ArgumentLayout)
-        Of each kernel that is launched; others are left out.
+    ``layouts``: of each kernel that is launched; others are left out.
     """
 
     def kernel(found: re.Match[str]) -> str:

@@ -88,10 +88,8 @@ def _load_round() -> None:
 class Bundle:
     """The programs of a kind of fit.
 
-    Parameters
-    ----------
-    name : str
-        The bundle's key in the cache; empty keeps no sources, and programs in their own files.
+    ``name``: the bundle's key in the cache; empty keeps no sources, and programs in their own
+    files.
     """
 
     def __init__(self, name: str = "") -> None:

@@ -44,12 +44,8 @@ class RoundSize:
 class _Choice:
     """Whether a fit has the first variant of a kernel; if a launch fails, the next fit has not.
 
-    Parameters
-    ----------
-    environment : str
-        Its word takes the place of the rule.
-    by_rule : bool
-        Whether it is faster, on a device for which it is chosen.
+    ``environment``: its word takes the place of the rule.
+    ``by_rule``: whether it is faster, on a device for which it is chosen.
     """
 
     def __init__(

@@ -201,10 +201,7 @@ def _on_the_way(path: Path) -> tuple[list[Path], list[Path]]:
 def why_unusable(path: Path, n_bytes: int) -> str:
     """Return why files cannot be kept in a folder; empty if they can. The folder may be absent.
 
-    Parameters
-    ----------
-    n_bytes : int
-        Space that must be free.
+    ``n_bytes``: space that must be free.
     """
     if not path.is_absolute():
         return f"{path} is no absolute path"
@@ -270,10 +267,7 @@ def temporary_folder(n_bytes: int = 0) -> Path | None:
 
     It is removed when this process ends.
 
-    Parameters
-    ----------
-    n_bytes : int
-        Space that must be free.
+    ``n_bytes``: space that must be free.
     """
     import tempfile
 

@@ -72,10 +72,7 @@ class PaperProgram(Program):
 class PaperDevice(Device):
     """Counts and lists what is allocated; an array that is read holds zeros.
 
-    Parameters
-    ----------
-    caps : Capabilities
-        The device whose memory is planned.
+    ``caps``: the device whose memory is planned.
 
     Attributes
     ----------

@@ -251,10 +251,7 @@ class Parts:
 def rows_a_launch(caps: Capabilities, row_bytes: float) -> int:
     """Return how many rows a launch may take, at least 1.
 
-    Parameters
-    ----------
-    row_bytes : float
-        Bytes that the kernel reads and writes for each row.
+    ``row_bytes``: bytes that the kernel reads and writes for each row.
     """
     return max(1, int(bytes_a_launch(caps) / max(row_bytes, 1)))
 

@@ -23,10 +23,7 @@ def open_in_turn(name: str, place: int) -> Device:
 def name_in_turn(name: str, place: int) -> str:
     """Return the name of a device for the process at a place among those of its host.
 
-    Parameters
-    ----------
-    place : int
-        From 0; with a name that stands for any GPU, each place gets another one.
+    ``place``: from 0; with a name that stands for any GPU, each place gets another one.
 
     Raises
     ------

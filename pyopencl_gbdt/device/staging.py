@@ -61,10 +61,8 @@ class Staging:
 
         The caller must enqueue the kernels that read a piece before it asks for the next one.
 
-        Parameters
-        ----------
-        columns : range or None
-            Those that are uploaded, of more rows at a time; None is all. Not with ``whole``.
+        ``columns``: those that are uploaded, of more rows at a time; None is all. Not with
+        ``whole``.
         """
         self._sent, self._sent_rows = self.values, self.rows
         if columns is not None:

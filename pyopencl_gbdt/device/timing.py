@@ -73,10 +73,7 @@ def middle(seconds: Sequence[float]) -> float:
 class Stopwatch:
     """Tells the parts of one run apart.
 
-    Parameters
-    ----------
-    processor : bool, default False
-        Whether to take the processor's time, not that on the wall.
+    ``processor``: whether to take the processor's time, not that on the wall.
     """
 
     def __init__(self, *, processor: bool = False) -> None:

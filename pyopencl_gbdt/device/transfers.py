@@ -47,12 +47,8 @@ class Transfers:
     def bring(self, array: DeviceArray, host: Array, after: Sequence[Mark]) -> Mark:
         """Enqueue a copy of uint8 host memory to an array's first bytes.
 
-        Parameters
-        ----------
-        host : uint8 array
-            Best of ``Device.pinned``; stays alive and unchanged until the mark.
-        after : sequence of Mark
-            What has to have run before.
+        ``host``: best of ``Device.pinned``; stays alive and unchanged until the mark.
+        ``after``: what has to have run before.
         """
         return self.bring_parts(array, [host], after)
 

@@ -19,10 +19,7 @@ if TYPE_CHECKING:
 def examine(machine: Machine, listing: Listing) -> list[Finding]:
     """Run all checks.
 
-    Parameters
-    ----------
-    listing : Listing
-        The devices that `watch.list_devices` found on it.
+    ``listing``: the devices that `watch.list_devices` found on it.
 
     Returns
     -------

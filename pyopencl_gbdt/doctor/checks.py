@@ -250,12 +250,8 @@ def check_cache(
 def check_pocl_folder(machine: Machine, used: str, problem: str) -> list[Finding]:
     """Find a PoCL without a folder for kernels; without one it offers no device.
 
-    Parameters
-    ----------
-    used : str
-        The folder that this library passes to PoCL; empty if PoCL's default works.
-    problem : str
-        Why PoCL offers no device; empty if it does.
+    ``used``: the folder that this library passes to PoCL; empty if PoCL's default works.
+    ``problem``: why PoCL offers no device; empty if it does.
     """
     if "pocl-binary-distribution" not in machine.packages:
         return []

@@ -167,12 +167,8 @@ def _run(device: str, folder: Path, sizes: tuple[int, ...], **variables: str) ->
 def measure(device: str, sizes: tuple[int, ...] = (N_ROWS, N_FEATURES, N_ROUNDS)) -> dict[str, Any]:
     """Return the seconds that cold starts on a device take.
 
-    Parameters
-    ----------
-    device : str
-        An identifier, such as ``"opencl:0:0"``.
-    sizes : (int, int, int)
-        Rows, features and rounds.
+    ``device``: an identifier, such as ``"opencl:0:0"``.
+    ``sizes``: rows, features and rounds.
 
     Returns
     -------

@@ -181,10 +181,7 @@ class Finding:
     def repair(self, family: str) -> list[tuple[str, str]]:
         """Return the (distribution, command) pairs to show.
 
-        Parameters
-        ----------
-        family : str
-            A key of ``FAMILIES``; for any other string, the commands of all families.
+        ``family``: a key of ``FAMILIES``; for any other string, the commands of all families.
         """
         if ANYWHERE in self.commands:
             return [("", self.commands[ANYWHERE])]

@@ -339,12 +339,9 @@ def missing_rounds(n_estimators: object, former: Ensemble) -> int:
 def joined_history(former: History, n_rounds: int, added: History) -> History:
     """Return the metrics of all rounds, if both fits have the same sets and metrics.
 
-    Parameters
-    ----------
-    former, added : dict
-        ``history[evaluation set][metric]``, one value per round.
-    n_rounds : int
-        Number of rounds of the former model; ``EarlyStopping(save_best=True)`` dropped later ones.
+    ``former``, ``added``: ``history[evaluation set][metric]``, one value per round.
+    ``n_rounds``: number of rounds of the former model; ``EarlyStopping(save_best=True)`` dropped
+    later ones.
     """
     names = {(name, metric) for name, metrics in added.items() for metric in metrics}
     known = {(name, metric) for name, metrics in former.items() for metric in metrics}

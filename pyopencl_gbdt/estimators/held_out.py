@@ -190,13 +190,9 @@ Member = Callable[[Dataset, Dataset], Model]
 def folds_of(data: Dataset, division: HoldOut, n_folds: int) -> list[tuple[RowIds, RowIds]]:
     """Return the rows to train on and the rows held out, for each fold; both ascend.
 
-    Parameters
-    ----------
-    division : HoldOut
-        How rows are divided; its share does not matter. Groups stay together; each goes to the
-        fold that is smallest so far, the largest first.
-    n_folds : int
-        With fewer groups, there are as many folds as groups.
+    ``division``: how rows are divided; its share does not matter. Groups stay together; each goes
+    to the fold that is smallest so far, the largest first.
+    ``n_folds``: with fewer groups, there are as many folds as groups.
 
     Raises
     ------
@@ -257,11 +253,8 @@ def train_bag(
 def joined(members: Sequence[Model]) -> Model:
     """Return a model whose margins are the means of the members', up to rounding.
 
-    Parameters
-    ----------
-    members : sequence of Model
-        With the same base scores, columns and levels; of each the rounds up to the best count.
-        All or none have statistics of categories, each of its own rows.
+    ``members``: with the same base scores, columns and levels; of each the rounds up to the best
+    count. All or none have statistics of categories, each of its own rows.
 
     Raises
     ------

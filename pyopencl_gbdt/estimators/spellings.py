@@ -58,10 +58,7 @@ def own_parameters(cls: type, base: type) -> dict[str, inspect.Parameter]:
 def parameters_of(cls: type, base: type) -> dict[str, inspect.Parameter]:
     """Return the constructor's parameters, including those it passes on by ``**``.
 
-    Parameters
-    ----------
-    cls, base : type
-        The estimator, and the base class at which to stop.
+    ``cls``, ``base``: the estimator, and the base class at which to stop.
 
     Returns
     -------

@@ -26,10 +26,7 @@ class CoxMetric:
     Sums of hazards and losses are exact, so the metric has the same bits on every device. Hazards
     below 2^-80 of the largest one (for up to a million rows) count as 0 in the sums.
 
-    Parameters
-    ----------
-    rows : EvaluatedRows
-        Labels are times, negated for censored rows; predictions are above 0.
+    ``rows``: labels are times, negated for censored rows; predictions are above 0.
     """
 
     n_results = 1

@@ -301,12 +301,8 @@ def plan_evaluation(
 ) -> MemoryPlan:
     """Return the plan of all sets, without the margins and labels of the training rows.
 
-    Parameters
-    ----------
-    gathered : Dataset or None
-        The training rows of all members of a team.
-    weighted : bool
-        Whether trees have weights, so that sets have sums of trees.
+    ``gathered``: the training rows of all members of a team.
+    ``weighted``: whether trees have weights, so that sets have sums of trees.
     """
     known = shared(device)
     sizes = _sizes(device, objective, metrics, evals, data) if gathered is None else None

@@ -18,12 +18,8 @@ from pyopencl_gbdt.objectives import Objective
 def starting_score(parts: FitParts, objective: Objective, data: Dataset) -> float:
     """Return the base score of a loss that ``starts_at_mean``.
 
-    Parameters
-    ----------
-    parts : FitParts
-        Holds the labels and weights.
-    data : Dataset
-        With one target.
+    ``parts``: holds the labels and weights.
+    ``data``: with one target.
 
     Returns
     -------
@@ -55,10 +51,7 @@ def _scaled_exactly(weight: F32, shift: int) -> bool:
 class LabelMean:
     """The (weighted) mean of labels on a device, as a float64 with the same bits as on the host.
 
-    Parameters
-    ----------
-    wg_size : int, default 0
-        Work-items per work-group; 0 is the variant's default.
+    ``wg_size``: work-items per work-group; 0 is the variant's default.
     """
 
     def __init__(self, device: Device, n_rows: int, *, weighted: bool, wg_size: int = 0) -> None:

@@ -99,11 +99,8 @@ class ExplainedRow:
 def explained_rows(labelled: LabelledRows, chosen: Sequence[int]) -> list[ExplainedRow]:
     """Return rows with their contributions.
 
-    Parameters
-    ----------
-    chosen : sequence of int
-        Numbers of rows; empty chooses the row with the largest loss, and those with the median and
-        the highest prediction.
+    ``chosen``: numbers of rows; empty chooses the row with the largest loss, and those with the
+    median and the highest prediction.
     """
     reasons = {int(row): "asked for" for row in chosen} or _chosen(labelled)
     numbers = np.array(list(reasons), np.int64)
@@ -214,13 +211,9 @@ class _Bar:
 class ExplanationPage:
     """The data of the HTML template; computed at construction.
 
-    Parameters
-    ----------
-    model_name, data_name : str
-        How the page calls the model and the rows.
-    chosen : sequence of int
-        Rows to explain, counted from 0; empty takes three: the largest loss, the median and the
-        highest prediction.
+    ``model_name``, ``data_name``: how the page calls the model and the rows.
+    ``chosen``: rows to explain, counted from 0; empty takes three: the largest loss, the median and
+    the highest prediction.
     """
 
     def __init__(

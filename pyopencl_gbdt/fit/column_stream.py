@@ -181,12 +181,8 @@ class ColumnStream(PageStream):
     ) -> None:
         """Let pages bring other columns from now on.
 
-        Parameters
-        ----------
-        columns : uint32 array
-            Ascending.
-        gathers : sequence of sequence of Launch
-            What runs behind the copy of each page's columns.
+        ``columns``: ascending.
+        ``gathers``: what runs behind the copy of each page's columns.
         """
         self._columns.take(columns)
         self._gathers = gathers

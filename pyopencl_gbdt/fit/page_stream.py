@@ -54,10 +54,7 @@ class Loads(Protocol):
 class PageLoads:
     """Loads pages in the order of a pass, one ahead of the copies to the device.
 
-    Parameters
-    ----------
-    stored : StoredPages
-        ``PagesInMemory`` are copied from where they lie; others are loaded by a thread.
+    ``stored``: ``PagesInMemory`` are copied from where they lie; others are loaded by a thread.
     """
 
     def __init__(self, device: Device, transfers: Transfers, stored: StoredPages) -> None:
@@ -157,10 +154,7 @@ class _Kept:
 class PageStream:
     """Runs the launches of pages, and moves the pages.
 
-    Parameters
-    ----------
-    stored : KeptPages
-        The codes.
+    ``stored``: the codes.
 
     Attributes
     ----------

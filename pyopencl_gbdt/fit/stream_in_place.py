@@ -46,12 +46,8 @@ def can_map(stored: Any) -> TypeGuard[DiskPages]:
 class MappedPages:
     """Pages of codes in mapped files: ``PagesInMemory`` of ``pages.stored``.
 
-    Parameters
-    ----------
-    stored : DiskPages
-        Whose files hold codes as they are; see ``can_map``.
-    sizes : list of int
-        Bytes of every page's codes.
+    ``stored``: whose files hold codes as they are; see ``can_map``.
+    ``sizes``: bytes of every page's codes.
 
     Raises
     ------

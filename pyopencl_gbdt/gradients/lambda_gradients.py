@@ -29,10 +29,7 @@ _PAIR_BYTES = 16
 class LambdaGradients:
     """Computes ``given_g`` and ``given_h`` of a ranking loss; one work-item sums a row's pairs.
 
-    Parameters
-    ----------
-    data : Dataset
-        Labels, weights and queries.
+    ``data``: labels, weights and queries.
     """
 
     def __init__(

@@ -96,10 +96,8 @@ def searched_parts(parts: FitParts, *, given: bool = False) -> FitParts:
 
     Sketches tell nothing of the outputs' order: leaf values obey it, splits do not know it.
 
-    Parameters
-    ----------
-    given : bool
-        Whether the loss gives them, with their Hessians. The least gain is then that of their sum.
+    ``given``: whether the loss gives them, with their Hessians. The least gain is then that of
+    their sum.
     """
     arena, rows, nodes, features, ways = parts
     n_sketches = nodes.n_sketches
@@ -118,12 +116,8 @@ def searched_parts(parts: FitParts, *, given: bool = False) -> FitParts:
 class Sketch:
     """Computes the sketches of a round and their quanta.
 
-    Parameters
-    ----------
-    parts : FitParts
-        With all outputs.
-    searched : FitParts
-        As ``searched_parts`` returns them.
+    ``parts``: with all outputs.
+    ``searched``: as ``searched_parts`` returns them.
     """
 
     def __init__(self, parts: FitParts, searched: FitParts, objective: Objective) -> None:

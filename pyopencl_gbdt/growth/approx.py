@@ -70,12 +70,8 @@ class Bins(ABC):
     def cut(self, step: int, batch: Batch, where: dict[str, object], groups: int) -> list[Action]:
         """Return the launches that cut bins for a step.
 
-        Parameters
-        ----------
-        where : dict of str to argument
-            The kernels' arguments that say where the entries of the step's nodes are.
-        groups : int
-            Work-groups that share the pieces.
+        ``where``: the kernels' arguments that say where the entries of the step's nodes are.
+        ``groups``: work-groups that share the pieces.
         """
 
     @abstractmethod

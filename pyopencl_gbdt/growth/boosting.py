@@ -153,12 +153,8 @@ class Boosting(Protocol):
     def begin_round(self, number: int, rate: float) -> None:
         """Prepare the margins from which gradients are computed.
 
-        Parameters
-        ----------
-        number : int
-            Rounds before this one, those of a continued model included.
-        rate : float
-            The learning rate of the round.
+        ``number``: rounds before this one, those of a continued model included.
+        ``rate``: the learning rate of the round.
         """
 
     def kept_margins(self) -> list[Action]:

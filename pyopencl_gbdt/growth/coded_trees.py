@@ -48,12 +48,8 @@ def coded_trees(
 ) -> CodedTrees:
     """Return trees whose thresholds are borders of bins.
 
-    Parameters
-    ----------
-    codes : PackedCodes, TiledCodes or JoinedCodes
-        Of the rows that walk.
-    set_words : int
-        Words of the set of a split; 0 where no split is by one.
+    ``codes``: of the rows that walk.
+    ``set_words``: words of the set of a split; 0 where no split is by one.
 
     Raises
     ------

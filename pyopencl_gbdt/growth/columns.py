@@ -129,10 +129,7 @@ class PartitionByColumns:
 class UpdateMarginsByNode:
     """Adds finished trees to the margins of the training rows, by the rows' nodes.
 
-    Parameters
-    ----------
-    partition : PartitionByColumns or PartitionOfRows
-        Has built the kernels of ``row_nodes``.
+    ``partition``: has built the kernels of ``row_nodes``.
     """
 
     kernels: ClassVar[tuple[str, ...]] = ()

@@ -111,10 +111,7 @@ def _pages(rows: FitRows, order: BlockOrder, fullest: DeviceArray) -> list[AnyPa
 class GatherColumns:
     """Lists the features that each tree draws, and copies their codes.
 
-    Parameters
-    ----------
-    searched : FitParts
-        As ``gathered_parts`` returns them.
+    ``searched``: as ``gathered_parts`` returns them.
     """
 
     def __init__(self, parts: FitParts, searched: FitParts) -> None:

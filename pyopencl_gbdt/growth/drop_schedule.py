@@ -73,12 +73,8 @@ class DropSchedule:
     def next(self, number: int, rate: float) -> Drop:
         """Choose the trees that a round drops, and give all trees their weights after it.
 
-        Parameters
-        ----------
-        number : int
-            Rounds before this one.
-        rate : float
-            The learning rate of the round.
+        ``number``: rounds before this one.
+        ``rate``: the learning rate of the round.
         """
         trees = self._drawn(number)
         n_dropped, before = np.float32(trees.size), self.weights[trees]

@@ -155,10 +155,7 @@ class BorderDraws:
 
     With noise in scores, fills ``noise`` too, the size of a tree's.
 
-    Parameters
-    ----------
-    levels : int
-        Levels of a tree that are drawn at a time, where nodes of a level share their bits.
+    ``levels``: levels of a tree that are drawn at a time, where nodes of a level share their bits.
     """
 
     def __init__(self, parts: FitParts, levels: int = 1) -> None:

@@ -145,12 +145,8 @@ def exclusive_groups(
 ) -> list[list[int]]:
     """Return the exclusive columns of a fit, if one launch may read them as one.
 
-    Parameters
-    ----------
-    pages : sequence of AnyPage
-        All rows of the fit, if they stay on the device; others are not looked at.
-    most_rows : int
-        Rows up to which one launch grows trees by joint codes.
+    ``pages``: all rows of the fit, if they stay on the device; others are not looked at.
+    ``most_rows``: rows up to which one launch grows trees by joint codes.
     """
     caps = facts.device
     if caps is None or len(pages) != 1 or facts.n_rows > most_rows:

@@ -28,10 +28,7 @@ from pyopencl_gbdt.objectives import Objective
 class LinearLeaves(LeafValues):
     """Gives leaves their functions; the values of all rows lie on the device beside the codes.
 
-    Parameters
-    ----------
-    data : Dataset
-        With values on the host, or on the device.
+    ``data``: with values on the host, or on the device.
     """
 
     kernels: ClassVar[tuple[str, ...]] = ("linear_leaves",)

@@ -41,12 +41,8 @@ def further_steps(params: ParameterValues) -> int:
 class NewtonLeaves(LeafValues):
     """Moves the weights of leaves by several Newton steps.
 
-    Parameters
-    ----------
-    objective : Objective
-        A loss that can tell its gradients when a number is added to margins.
-    first : LeafValues
-        What gives leaves their weights otherwise.
+    ``objective``: a loss that can tell its gradients when a number is added to margins.
+    ``first``: what gives leaves their weights otherwise.
     """
 
     kernels: ClassVar[tuple[str, ...]] = ("newton_leaves",)

@@ -30,10 +30,7 @@ LEAST_NODES = 16
 class RenewLeaves(LeafValues):
     """Selects quantiles digit by digit, without a sort; sums are integers.
 
-    Parameters
-    ----------
-    objective : Objective
-        One that ``renews``.
+    ``objective``: one that ``renews``.
 
     Attributes
     ----------

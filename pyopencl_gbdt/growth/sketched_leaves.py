@@ -33,10 +33,7 @@ from pyopencl_gbdt.growth.split import constraints
 class SketchedLeaves(LeafValues):
     """Gives the trees of all outputs their nodes, leaf values and gains, and adds them to margins.
 
-    Parameters
-    ----------
-    parts : FitParts
-        With all outputs.
+    ``parts``: with all outputs.
     """
 
     kernels: ClassVar[tuple[str, ...]] = ("sketched_leaves",)
@@ -66,10 +63,7 @@ class SketchedLeaves(LeafValues):
     def expand(self, searched: FitParts) -> list[Launch]:
         """Return the launches that make the nodes of all outputs' trees, in every page.
 
-        Parameters
-        ----------
-        searched : FitParts
-            With the trees of the sketches.
+        ``searched``: with the trees of the sketches.
         """
         nodes, few = self.nodes, searched.nodes
         groups = min(-(-nodes.max_nodes // self.program.wg_size), 16 * self._units)
@@ -168,10 +162,8 @@ class SketchedLeaves(LeafValues):
 class LaterLeaves(LeafValues):
     """Replaces leaf values where splits come from sketches and values do not come from sums.
 
-    Parameters
-    ----------
-    values : sequence of LeafValues
-        What gives leaves their values, in order; ``sketched`` is the first, or has its part in it.
+    ``values``: what gives leaves their values, in order; ``sketched`` is the first, or has its part
+    in it.
     """
 
     def __init__(self, sketched: SketchedLeaves, values: Sequence[LeafValues]) -> None:

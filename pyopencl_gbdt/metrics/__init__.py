@@ -165,13 +165,10 @@ def unknown_metric(name: Any, known: Iterable[str]) -> ParameterError:
 def get_metric(name: str, parameters: Parameters | None = None) -> Metric:
     """Return a metric by name.
 
-    Parameters
-    ----------
-    name : str
-        A name of ``METRICS``, some followed by a number, such as ``"error@0.7"`` or
-        ``"tweedie-nloglik@1.5"``; ``"ndcg@5"`` counts the first 5 rows of a query.
-    parameters : Parameters or None
-        Where ``mphe``, ``quantile`` and ``expectile`` find their number; None uses defaults.
+    ``name``: a name of ``METRICS``, some followed by a number, such as ``"error@0.7"`` or
+    ``"tweedie-nloglik@1.5"``; ``"ndcg@5"`` counts the first 5 rows of a query.
+    ``parameters``: where ``mphe``, ``quantile`` and ``expectile`` find their number; None uses
+    defaults.
 
     Returns
     -------

@@ -42,10 +42,7 @@ _HAZARDS = ("count:poisson", "reg:gamma", "reg:tweedie", "custom")
 def kinds_of(objective: Objective, sets: Sequence[Dataset]) -> tuple[str, ...]:
     """Return the kinds that the labels of all sets are of, the narrowest first.
 
-    Parameters
-    ----------
-    sets : sequence of Dataset
-        The training data and the evaluation sets.
+    ``sets``: the training data and the evaluation sets.
     """
     name = objective.name
     if name.startswith("dist:"):

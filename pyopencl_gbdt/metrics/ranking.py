@@ -154,12 +154,8 @@ def ranked_of(metric: Callable[..., float]) -> Ranked | None:
 def ranking_metric(name: str, parameters: Parameters | None) -> Callable[..., float]:
     """Return a metric by a name like ``"ndcg"``, ``"ndcg@5"``, ``"ndcg@5-"`` or ``"ndcg-"``.
 
-    Parameters
-    ----------
-    name : str
-        A name of ``RANKING``, optionally with ``@`` and the number of rows, and a ``-``.
-    parameters : Parameters or None
-        Where ``ndcg`` finds ``ndcg_exp_gain``; None uses the default.
+    ``name``: a name of ``RANKING``, optionally with ``@`` and the number of rows, and a ``-``.
+    ``parameters``: where ``ndcg`` finds ``ndcg_exp_gain``; None uses the default.
 
     Raises
     ------

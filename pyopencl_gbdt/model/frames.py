@@ -26,10 +26,7 @@ _NO = float("nan")
 def trees_to_dataframe(ensemble: Ensemble, feature_map: FeatureMap | None = None) -> DataFrame:
     """Return a table with a row for every node, in XGBoost's columns.
 
-    Parameters
-    ----------
-    feature_map : FeatureMap or None
-        Names and kinds of columns; None takes the model's names.
+    ``feature_map``: names and kinds of columns; None takes the model's names.
 
     Returns
     -------
@@ -91,12 +88,8 @@ def split_value_histogram(
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
     """Count the thresholds of a feature's splits, in bins of one width.
 
-    Parameters
-    ----------
-    feature : str or int
-        A feature's name, or its number.
-    bins : int or None
-        Most bins. None, and more bins than distinct thresholds, are as many bins as these.
+    ``feature``: a feature's name, or its number.
+    ``bins``: most bins. None, and more bins than distinct thresholds, are as many bins as these.
 
     Returns
     -------

@@ -94,10 +94,7 @@ def with_vectors(trees: list[Tree], n_outputs: int, n_parallel: int) -> list[Tre
     This undoes ``Vectors.as_numbers``, whose trees share gains and sums of Hessians. Of other
     trees, those of the outputs are added in float32, in their order.
 
-    Parameters
-    ----------
-    trees : list of Tree
-        Round by round; within a round, ``n_parallel`` trees for every output.
+    ``trees``: round by round; within a round, ``n_parallel`` trees for every output.
     """
     step = n_outputs * n_parallel
     if n_outputs == 1:

@@ -80,10 +80,7 @@ def _weighted_rank(total: int, mantissa: int, shift: int) -> int:
 def fraction_of(alpha: float) -> tuple[int, int]:
     """Return (mantissa, shift) with float32(alpha) = mantissa / 2^shift; alpha < 2^-36 gives 0.
 
-    Parameters
-    ----------
-    alpha : float
-        0 to 1.
+    ``alpha``: 0 to 1.
 
     Returns
     -------

@@ -61,12 +61,8 @@ def get_objective(
 ) -> Objective:
     """Return a loss by name.
 
-    Parameters
-    ----------
-    name : str
-        A name of ``OBJECTIVES``, or "custom", which model files use for all custom losses.
-    parameters : Parameters, mapping of str to float or str, or None
-        The loss's parameters; those that a mapping lacks have their defaults.
+    ``name``: a name of ``OBJECTIVES``, or "custom", which model files use for all custom losses.
+    ``parameters``: the loss's parameters; those that a mapping lacks have their defaults.
 
     Raises
     ------

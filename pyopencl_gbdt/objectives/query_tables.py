@@ -107,10 +107,7 @@ def longest_of(offsets: npt.NDArray[Any]) -> int:
 def query_tables(loss: LambdaRank, data: Dataset, facts: QueryFacts | None = None) -> QueryTables:
     """Compute the tables of a loss for some data; without queries, all rows are one query.
 
-    Parameters
-    ----------
-    facts : QueryFacts or None
-        Those of all rows, if the data are a part of them.
+    ``facts``: those of all rows, if the data are a part of them.
     """
     facts = facts or query_facts(data)
     offsets = whole_offsets(data.group_offsets, data.n_rows)

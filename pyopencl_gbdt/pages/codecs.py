@@ -54,10 +54,7 @@ _LEVEL = 1
 class PageOrder:
     """Where the codes of a feature lie in a page's bytes.
 
-    Parameters
-    ----------
-    coalesced : bool
-        ``Capabilities.coalesces_reads`` of the device.
+    ``coalesced``: ``Capabilities.coalesces_reads`` of the device.
     """
 
     def __init__(self, layout: Layout, *, coalesced: bool) -> None:

@@ -305,10 +305,7 @@ class ColumnCounts:
     def sides(self, found: U32) -> tuple[F32, F32]:
         """Return the values on both sides of every border, as ``Cuts`` has them.
 
-        Parameters
-        ----------
-        found : uint32 array
-            The next key above each of ``without_successor``.
+        ``found``: the next key above each of ``without_successor``.
         """
         if not self._keys:
             return np.zeros(0, np.float32), np.zeros(0, np.float32)

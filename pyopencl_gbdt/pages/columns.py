@@ -310,12 +310,8 @@ class ValueCounts:
         The matrix itself is not counted. NumPy's arrays ask no arena: the factors were measured
         with ``tracemalloc`` on four matrices of 60 k to 300 k entries.
 
-        Parameters
-        ----------
-        max_bin : int or None
-            As for ``layout``; None is sorted on the device.
-        tiled : bool
-            Whether codes are tiled; else columns are kept sorted.
+        ``max_bin``: as for ``layout``; None is sorted on the device.
+        ``tiled``: whether codes are tiled; else columns are kept sorted.
         """
         n_codes = self.layout(max_bin).n_codes
         if max_bin is None:  # entries by column, and values on both sides of thresholds

@@ -114,10 +114,7 @@ def expected_layout(data: Dataset, device: Device, max_bin: int, rule: CutRule) 
 
     On paper, and where the host does not have the values, columns have as many as they can.
 
-    Parameters
-    ----------
-    data : Dataset
-        Its values are dense.
+    ``data``: its values are dense.
     """
     n_rows, values = data.n_rows, data.features
     bins = np.full(data.n_features, min(max_bin, n_rows), np.int64)

@@ -170,10 +170,7 @@ def join_columns(layout: Layout, exclusive: Sequence[Sequence[int]] = ()) -> Joi
     Columns come by their number of codes, the largest first. Each one joins the fullest group that
     has room for it (best fit, decreasing), and begins a group if there is none.
 
-    Parameters
-    ----------
-    exclusive : sequence of sequences of int
-        Columns that are one digit together.
+    ``exclusive``: columns that are one digit together.
     """
     sizes = _sizes(layout)
     of_digits = [list(columns) for columns in exclusive]

@@ -69,10 +69,7 @@ class Orders:
 class OrderCodes:
     """Writes the codes of an order into the pages of a fit.
 
-    Parameters
-    ----------
-    data : QuantizedData
-        Pages of dense codes; their layout cuts the features of every order.
+    ``data``: pages of dense codes; their layout cuts the features of every order.
     """
 
     def __init__(self, device: Device, data: QuantizedData, orders: Orders) -> None:

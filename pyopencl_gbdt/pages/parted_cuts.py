@@ -232,12 +232,8 @@ def columns_bytes(
     All values are taken to be distinct. NumPy's arrays ask no arena: their numbers were measured
     with ``tracemalloc``, 40 k to 400 k rows of 3 to 40 columns, 1 to 4 members.
 
-    Parameters
-    ----------
-    n_own, n_rows : int
-        Rows of the member, and of all.
-    weighted, in_batches : bool
-        Whether rows have weights; whether they come in batches.
+    ``n_own``, ``n_rows``: rows of the member, and of all.
+    ``weighted``, ``in_batches``: whether rows have weights; whether they come in batches.
     """
     columns = min(n_features, _most_columns(n_own, in_batches=in_batches))
     if n_rows <= FEW_VALUES:  # every member gets all values

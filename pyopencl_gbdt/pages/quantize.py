@@ -50,12 +50,8 @@ def joins_none(layout: Layout) -> None:
 class FullBins:
     """What the kernels of cut points find on paper: every column has as many bins as it can.
 
-    Parameters
-    ----------
-    n_bins : uint32 array or None
-        Bins of every column to cut; None is ``max_bin``, or as many as rows.
-    n_missing : int
-        Missing values of every column.
+    ``n_bins``: bins of every column to cut; None is ``max_bin``, or as many as rows.
+    ``n_missing``: missing values of every column.
     """
 
     def __init__(self, n_bins: U32 | None = None, n_missing: int = 0) -> None:

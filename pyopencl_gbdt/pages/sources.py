@@ -37,10 +37,7 @@ class ValueSource(ABC):
 
         The caller must enqueue the kernels that read a piece before it asks for the next one.
 
-        Parameters
-        ----------
-        columns : range or None
-            The columns that will be read; None is all. A piece may have the others, too.
+        ``columns``: the columns that will be read; None is all. A piece may have the others, too.
         """
 
     @abstractmethod

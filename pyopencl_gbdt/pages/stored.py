@@ -46,12 +46,8 @@ class StoredPages(KeptPages, Protocol):
     def load(self, index: int, into: U8) -> None:
         """Copy a page's codes by row, as ``PackedCodes.codes`` has them.
 
-        Parameters
-        ----------
-        index : int
-            Number of the page, from 0.
-        into : uint8 array
-            Written; as many bytes as the page has, see ``page_shape``.
+        ``index``: number of the page, from 0.
+        ``into``: written; as many bytes as the page has, see ``page_shape``.
 
         Raises
         ------
@@ -71,10 +67,7 @@ class PagesInMemory(StoredPages, Protocol):
 def page_shape(layout: Layout, n_rows: int, *, coalesced: bool) -> tuple[tuple[int, ...], Any]:
     """Return shape and dtype of a page's codes by row, see ``PackedCodes``.
 
-    Parameters
-    ----------
-    coalesced : bool
-        ``Capabilities.coalesces_reads`` of the device.
+    ``coalesced``: ``Capabilities.coalesces_reads`` of the device.
     """
     order = _order(layout, coalesced=coalesced)
     return order.shape(n_rows), order.dtype
@@ -95,12 +88,8 @@ class PageStore(StoredPages, Protocol):
 class HostPages:
     """Pages in the host's memory.
 
-    Parameters
-    ----------
-    bounds : sequence of (int, int)
-        First row and number of rows of every page.
-    pages : sequence of uint8 array
-        The bytes of every page's codes.
+    ``bounds``: first row and number of rows of every page.
+    ``pages``: the bytes of every page's codes.
     """
 
     def __init__(self, layout: Layout, bounds: Bounds, pages: Sequence[U8]) -> None:

@@ -115,12 +115,8 @@ def tiled_bounds(
 ) -> list[tuple[int, int]]:
     """Return the first row and the number of rows of every page of tiled codes.
 
-    Parameters
-    ----------
-    n_entries : int
-        Expected present values, which lie evenly in the rows.
-    n_pages : int
-        Number of pages, at most ``n_rows``; 0 is the fewest that fit.
+    ``n_entries``: expected present values, which lie evenly in the rows.
+    ``n_pages``: number of pages, at most ``n_rows``; 0 is the fewest that fit.
     """
     # a histogram reads a row's quanta beside its cells
     most = min(device.caps.max_alloc_bytes, bytes_a_launch(device.caps) // 2)
@@ -135,10 +131,7 @@ def tiled_bounds(
 class TileMaker:
     """Encodes rows into tiles: counts, adds up, then writes.
 
-    Parameters
-    ----------
-    layout : Layout
-        Of the codes; its missing codes are left out.
+    ``layout``: of the codes; its missing codes are left out.
     """
 
     def __init__(self, device: Device, layout: Layout) -> None:
@@ -154,10 +147,7 @@ class TileMaker:
     def encode(self, source: TileSource, bounds: Sequence[tuple[int, int]]) -> list[Page]:
         """Return the tiled codes of all rows, in pages.
 
-        Parameters
-        ----------
-        bounds : sequence of (int, int)
-            First row and number of rows of every page.
+        ``bounds``: first row and number of rows of every page.
         """
         device, layout = self.device, self.layout
         features = device.upload(

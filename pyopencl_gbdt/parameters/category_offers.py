@@ -35,10 +35,7 @@ SETS, STATISTICS = Offer(sets=True, statistics=False), Offer(sets=False, statist
 def offers(params: ParameterValues, n_levels: Mapping[int, int]) -> dict[int, Offer]:
     """Return what each categorical column offers, by its number, ascending.
 
-    Parameters
-    ----------
-    n_levels : mapping of int to int
-        Levels of the categorical columns.
+    ``n_levels``: levels of the categorical columns.
 
     Notes
     -----

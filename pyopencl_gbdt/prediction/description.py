@@ -207,10 +207,7 @@ def describe(model: Inspected) -> str:
 def card(model: Inspected, title: str = "Model", settings: str = "") -> str:
     """Return a model as HTML for a notebook, without scripts; all names are escaped.
 
-    Parameters
-    ----------
-    settings : str
-        What an estimator was made with; empty leaves it out.
+    ``settings``: what an estimator was made with; empty leaves it out.
     """
     facts = ([("settings", settings)] if settings else []) + facts_of(model)
     shown = "".join(

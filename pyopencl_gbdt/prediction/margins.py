@@ -135,10 +135,7 @@ def leaf_ids(ensemble: Ensemble, values: Values, device: str | Device, trees: Se
 
     The walks that add leaf values add ids in their place, tree by tree.
 
-    Parameters
-    ----------
-    trees : sequence of int
-        By their place in ``PackedTrees``.
+    ``trees``: by their place in ``PackedTrees``.
 
     Returns
     -------

@@ -35,10 +35,7 @@ def walk_bytes(trees: PackedTrees, searched: float = 0) -> float:
 
     Launches are cut by this traffic, see ``rows_a_launch``.
 
-    Parameters
-    ----------
-    searched : float
-        Bytes that a step reads to find the row's value; 0 is a dense row.
+    ``searched``: bytes that a step reads to find the row's value; 0 is a dense row.
     """
     steps = 1 + trees.mean_steps / max(1, trees.n_trees)
     added = 0 if trees.vectors is None else 3 * VALUE.itemsize * trees.vectors.shape[1]
@@ -157,10 +154,7 @@ def plan_walk(device: Device, trees: PackedTrees, n_rows: int, piece_bytes: int)
 
     Trees whose leaves are vectors, or linear functions, are walked row by row.
 
-    Parameters
-    ----------
-    n_rows : int
-        Number of rows of all pieces.
+    ``n_rows``: number of rows of all pieces.
     """
     if trees.vectors is not None or trees.linear is not None:
         return RowWalk(device, trees, piece_bytes)

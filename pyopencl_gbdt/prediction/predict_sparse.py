@@ -135,10 +135,7 @@ def walked_pieces(
 ) -> Iterator[tuple[slice, Adds]]:
     """Yield pieces of rows, each with a walk that has taken it; wait for it before the next one.
 
-    Parameters
-    ----------
-    piece_bytes : int
-        Most bytes of a piece's dense block, and of its entries.
+    ``piece_bytes``: most bytes of a piece's dense block, and of its entries.
     """
     kind = Gathered if gathers(trees, rows, device.caps.hides_latency) else Searched
     walk = kind(device, trees, rows.shape[0], piece_bytes)

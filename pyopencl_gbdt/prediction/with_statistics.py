@@ -37,10 +37,7 @@ _FEW_LOOK_UPS = 200_000
 class RowsWithStatistics(DeviceMatrix):
     """Rows with their statistics as further columns, made where they are read.
 
-    Parameters
-    ----------
-    features : Features
-        Categorical columns hold the codes of training.
+    ``features``: categorical columns hold the codes of training.
 
     Raises
     ------

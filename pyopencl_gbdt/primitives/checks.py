@@ -149,13 +149,9 @@ def ceil_div(a: int, b: int) -> int:
 def chunking(variant: Variant, wg_size: int, n: int, device: Device) -> tuple[int, int]:
     """Cut ``n`` elements into chunks of whole tiles, one chunk for each work-group.
 
-    Parameters
-    ----------
-    variant : Variant
-        Has ``items``, the elements of a work-item in a tile, and ``groups_per_unit``, the most
-        work-groups for each compute unit.
-    wg_size : int
-        Work-items of a work-group, as built.
+    ``variant``: has ``items``, the elements of a work-item in a tile, and ``groups_per_unit``, the
+    most work-groups for each compute unit.
+    ``wg_size``: work-items of a work-group, as built.
 
     Returns
     -------

@@ -32,12 +32,8 @@ from pyopencl_gbdt.primitives.checks import (
 class Chunks:
     """``n`` elements in chunks, one chunk for each work-group, and a counter for each chunk.
 
-    Parameters
-    ----------
-    n : int
-        0..2**32 - 1.
-    built : (Variant, Program)
-        As ``build_variant_program`` returns them.
+    ``n``: 0..2**32 - 1.
+    ``built``: as ``build_variant_program`` returns them.
     """
 
     def __init__(self, device: Device, n: int, built: tuple[Variant, Program]) -> None:
@@ -60,10 +56,7 @@ class Chunks:
     def move(self, name: str, before: str, **more: Any) -> Launch:
         """Bind a kernel that moves elements to places given by the scanned counters.
 
-        Parameters
-        ----------
-        before : str
-            The kernel's name for the counters.
+        ``before``: the kernel's name for the counters.
         """
         n, chunk = self._sizes
         return self.program.bind(

@@ -39,10 +39,7 @@ class _EqualBins:
 class OneNode:
     """A page of codes, and the launches that compute one node's histogram from it.
 
-    Parameters
-    ----------
-    n_bins : int
-        Bins of every feature; none is for missing values.
+    ``n_bins``: bins of every feature; none is for missing values.
 
     Attributes
     ----------

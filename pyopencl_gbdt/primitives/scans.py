@@ -45,12 +45,8 @@ def vectors_of(variant: Variant, elements: Elements) -> int:
 class Chain:
     """The states of a scan's tiles; ``templates/primitives/chained.cl.mako`` describes them.
 
-    Parameters
-    ----------
-    program : Program
-        Built from ``variant``.
-    variant : Variant
-        If it does not look back, nothing is allocated.
+    ``program``: built from ``variant``.
+    ``variant``: if it does not look back, nothing is allocated.
     """
 
     def __init__(

@@ -140,12 +140,8 @@ class Recorder:
     def profile(self, tally: Tally, rounds: int, *, weighted: bool) -> Profile:
         """End the phase of rounds; return the profile.
 
-        Parameters
-        ----------
-        tally : Tally
-            Bytes of the finished trees.
-        weighted : bool
-            Whether the training rows have weights.
+        ``tally``: bytes of the finished trees.
+        ``weighted``: whether the training rows have weights.
         """
         self._end()
         totals = dict(self.profiler.totals)

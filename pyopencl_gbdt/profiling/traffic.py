@@ -152,10 +152,7 @@ _OF_FEATURES = ("histogram", "split", "plan.best", "plan.decide")
 class Tally:
     """Sum the bytes of a fit, tree by tree.
 
-    Parameters
-    ----------
-    left_out : collection of str
-        Kernels that the fit does not launch.
+    ``left_out``: kernels that the fit does not launch.
 
     Attributes
     ----------
@@ -214,12 +211,8 @@ class Tally:
     def n_bytes(self, kernel: str, weighted: bool) -> int | None:
         """Return the bytes of a kernel's launches so far; None for an unknown kernel.
 
-        Parameters
-        ----------
-        kernel : str
-            As in ``Program.label``.
-        weighted : bool
-            Whether the quantised data had weights.
+        ``kernel``: as in ``Program.label``.
+        ``weighted``: whether the quantised data had weights.
         """
         of_set_up = OF_SET_UP.get(kernel)
         return self._trees.get(kernel) if of_set_up is None else of_set_up(self.fit, weighted)

@@ -44,10 +44,7 @@ class EnqueuedRounds(Protocol):
 class ConcurrentFits:
     """Runs the rounds of several fits on one device, or on several.
 
-    Parameters
-    ----------
-    fits : sequence of EnqueuedRounds
-        With queues of their own.
+    ``fits``: with queues of their own.
     """
 
     def __init__(self, fits: Sequence[EnqueuedRounds]) -> None:

@@ -196,12 +196,8 @@ def _cause(error: BaseException, followers: Sequence[_Follower]) -> BaseExceptio
 def _base_score(device: Device, objective: Objective, data: Dataset) -> float:
     """Return the base score of a loss that ``starts_at_mean``, before there is a fit.
 
-    Parameters
-    ----------
-    device : Device
-        Sums the labels, if they are many and have no weights.
-    data : Dataset
-        All rows, with one target.
+    ``device``: sums the labels, if they are many and have no weights.
+    ``data``: all rows, with one target.
 
     Returns
     -------

@@ -66,10 +66,7 @@ def divided(chosen: Sequence[Chosen], task: Task) -> Division:
     first the fastest alone, then with the second, and so on. Of CPU runtimes, the fastest counts. A
     device without rows is left out.
 
-    Parameters
-    ----------
-    task : Task
-        With all rows.
+    ``task``: with all rows.
     """
     data = task.data
     devices = [open_device(one.info.device_id) for one in chosen]

@@ -87,10 +87,7 @@ def check_fit(
 ) -> None:
     """Raise an error for a metric that does not fit the labels; it names those that do.
 
-    Parameters
-    ----------
-    sets : sequence of Dataset
-        The training data and the evaluation sets.
+    ``sets``: the training data and the evaluation sets.
 
     Raises
     ------

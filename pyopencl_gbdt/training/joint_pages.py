@@ -70,10 +70,7 @@ def expects_alone(facts: FitFacts) -> bool:
 def stands_alone(facts: FitFacts, room: int) -> bool:
     """Whether a fit stores joint codes alone.
 
-    Parameters
-    ----------
-    room : int
-        Bytes that the device has for joint codes that are to be made.
+    ``room``: bytes that the device has for joint codes that are to be made.
 
     Raises
     ------

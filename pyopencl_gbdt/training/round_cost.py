@@ -62,12 +62,8 @@ class TeamLink:
 
         Each device sends and receives 2 (size - 1) / size times the bytes, as in a ring.
 
-        Parameters
-        ----------
-        size : int
-            Devices of the team.
-        n_bytes : float
-            Of all sums together.
+        ``size``: devices of the team.
+        ``n_bytes``: of all sums together.
         """
         if size == 1:
             return 0.0
@@ -168,10 +164,7 @@ def round_cost(
 def streamed_seconds(n_rows: int, n_features: int, depth: int, staying: float) -> float:
     """Return the expected seconds of the copies of a tree whose pages take turns on a GPU.
 
-    Parameters
-    ----------
-    staying : float
-        Part of the pages that the device has room for.
+    ``staying``: part of the pages that the device has room for.
     """
     return n_rows * (1 - staying) * (depth + 1) * (n_features + _ROW_BYTES) / _BUS
 

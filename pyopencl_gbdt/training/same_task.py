@@ -59,10 +59,7 @@ def base_score(team: Team, objective: Objective, data: Dataset) -> Score:
     For losses that start at the mean label or at classes' shares, members exchange exact sums. For
     others every member gets all labels and weights, 8 bytes a row.
 
-    Parameters
-    ----------
-    data : Dataset
-        The member's own rows.
+    ``data``: the member's own rows.
     """
     if objective.starts_at_mean:
         own = [exact_sum(target, data.weight) for target in data.targets()]
@@ -114,10 +111,7 @@ def digests_of_parts(team: Team, data: Dataset) -> dict[str, str]:
     The digest of rows is a sum of digests of single rows with their numbers. It finds data that
     differ by accident. It does not protect from somebody who looks for data with equal digests.
 
-    Parameters
-    ----------
-    data : Dataset
-        The member's own rows, dense or in batches.
+    ``data``: the member's own rows, dense or in batches.
     """
     counts = team.exchange(RowsAndQueries, (data.n_rows, _n_queries(data)))
     first, first_query = (sum(one[i] for one in counts[: team.rank]) for i in (0, 1))

@@ -73,12 +73,8 @@ Found = npt.NDArray[Any]
 def chosen_metrics(params: Mapping[str, Any], objective: str) -> list[str]:
     """Return the main names of the metrics that a training computes.
 
-    Parameters
-    ----------
-    params : mapping
-        By main names.
-    objective : str
-        Its main name.
+    ``params``: by main names.
+    ``objective``: its main name.
 
     Raises
     ------

@@ -168,12 +168,8 @@ _ZERO = 1e-35
 def bins_of(rows: own.Dataset, params: Mapping[str, Any]) -> dict[int, F32]:
     """Return the thresholds between the bins of each column that holds numbers.
 
-    Parameters
-    ----------
-    rows : Dataset
-        Dense rows.
-    params : mapping
-        LightGBM's, by any name.
+    ``rows``: dense rows.
+    ``params``: LightGBM's, by any name.
 
     Returns
     -------

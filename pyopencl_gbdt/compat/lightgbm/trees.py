@@ -36,12 +36,8 @@ def shrinkages(
 ) -> list[float]:
     """Return LightGBM's shrinkage of each tree: 1 of one with a starting margin, or of one leaf.
 
-    Parameters
-    ----------
-    rates : sequence of float
-        The learning rate of each tree.
-    weights : sequence of float, or None
-        The weight of each tree, as DART has them.
+    ``rates``: the learning rate of each tree.
+    ``weights``: the weight of each tree, as DART has them.
     """
     return [
         1.0 if base_of(ensemble, i) != 0 or tree.n_nodes == 1
@@ -342,10 +338,7 @@ def _read(text: str) -> Any:
 def with_ranges(text: str, ranges: Sequence[str]) -> str:
     """Return a model's text whose columns have the ranges of the training rows.
 
-    Parameters
-    ----------
-    ranges : sequence of str
-        Such as ``"[0:1]"`` or ``"none"``; ``""`` leaves what the text has. May be empty.
+    ``ranges``: such as ``"[0:1]"`` or ``"none"``; ``""`` leaves what the text has. May be empty.
     """
     if not ranges:
         return text

@@ -114,10 +114,8 @@ def without_fractions(X: Any, columns: npt.NDArray[np.intp]) -> Any:
 def warn_of_names(has_names: bool, had_names: bool, estimator: str) -> None:
     """Warn, in scikit-learn's words, where either training or predicted rows have names alone.
 
-    Parameters
-    ----------
-    has_names, had_names : bool
-        Whether all columns of the rows, and of the training, have texts as names.
+    ``has_names``, ``had_names``: whether all columns of the rows, and of the training, have texts
+    as names.
     """
     if has_names and not had_names:
         warnings.warn(

@@ -330,12 +330,8 @@ def _device(asked: Any) -> Any:
 def check_values(values: Mapping[str, Any], spelled: Mapping[str, str]) -> None:
     """Raise for what XGBoost refuses.
 
-    Parameters
-    ----------
-    values : mapping of str to object
-        By the names of the table of parameters, or XGBoost's.
-    spelled : mapping of str to str
-        The names that the user has given.
+    ``values``: by the names of the table of parameters, or XGBoost's.
+    ``spelled``: the names that the user has given.
 
     Raises
     ------

@@ -37,12 +37,8 @@ _OF_SPLITS = ("feature", "threshold", "default_left", "split_kind", "gain")
 class UpdatedRounds(HostRounds):
     """Rounds by trees of a model: each round changes those of the next round there.
 
-    Parameters
-    ----------
-    updaters : str
-        ``"refresh"``, ``"prune"`` or both with a comma between them.
-    values : bool
-        Whether leaves get new values.
+    ``updaters``: ``"refresh"``, ``"prune"`` or both with a comma between them.
+    ``values``: whether leaves get new values.
 
     Raises
     ------

@@ -26,12 +26,8 @@ _TROUBLES = {
 class ValueScan:
     """Search blocks for values that float32 data may not hold; remember the first of each kind.
 
-    Parameters
-    ----------
-    allow_missing : bool
-        Whether NaN is allowed.
-    blurred : Blurred or None
-        Searches for whole numbers that float32 cannot tell apart; None: nothing does.
+    ``allow_missing``: whether NaN is allowed.
+    ``blurred``: searches for whole numbers that float32 cannot tell apart; None: nothing does.
     """
 
     def __init__(

@@ -76,10 +76,7 @@ class SparseMatrix:
     def take(self, rows: npt.ArrayLike) -> SparseMatrix:
         """Return a copy of some rows, in the given order, with repeats.
 
-        Parameters
-        ----------
-        rows : (n,) array-like of int
-            Numbers of rows; those below 0 count from the end.
+        ``rows``: numbers of rows; those below 0 count from the end.
         """
         chosen = np.asarray(rows, np.int64) % self.shape[0]
         first = self.row_starts[chosen]
@@ -122,12 +119,8 @@ class SparseMatrix:
     ) -> F32:
         """Return some columns of rows ``first_row .. last_row - 1`` as a dense array.
 
-        Parameters
-        ----------
-        columns : (n,) array-like of int, or None
-            Distinct numbers of columns; None is all of them.
-        first_row, last_row : int
-            None is the last row plus 1.
+        ``columns``: distinct numbers of columns; None is all of them.
+        ``first_row``, ``last_row``: None is the last row plus 1.
 
         Returns
         -------

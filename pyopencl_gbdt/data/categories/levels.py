@@ -117,12 +117,8 @@ def encode_column(
 ) -> tuple[Levels, I32]:
     """Return the levels of a column and the code of each row.
 
-    Parameters
-    ----------
-    levels : Levels or None
-        The levels of training; None takes those that the rows have.
-    missing : float
-        A number that means "missing".
+    ``levels``: the levels of training; None takes those that the rows have.
+    ``missing``: a number that means "missing".
 
     Returns
     -------

@@ -235,10 +235,7 @@ def read_files(
 ) -> Iterator[RowBatch]:
     """Read files one after the other, batch by batch.
 
-    Parameters
-    ----------
-    state : TextState
-        The same in all passes.
+    ``state``: the same in all passes.
 
     Raises
     ------

@@ -217,10 +217,7 @@ N_SEARCHED = 1000
 class TextColumns:
     """The distinct texts of a file's categorical columns, in the order in which they come.
 
-    Parameters
-    ----------
-    columns : iterable of int
-        Columns of the file, those of label and queries included.
+    ``columns``: columns of the file, those of label and queries included.
     """
 
     def __init__(self, columns: Iterable[int]) -> None:

@@ -51,10 +51,7 @@ def parse_texts(
 ) -> Parsed | None:
     """Parse lines of which some columns hold text; return None if pyarrow may read them otherwise.
 
-    Parameters
-    ----------
-    texts : Texts
-        It gets the texts of this block.
+    ``texts``: it gets the texts of this block.
     """
     simple = delimiter is not None and 2 <= n_columns <= MOST_COLUMNS and b"(" not in block
     if not simple or optional_module("pyarrow.csv") is None:
@@ -90,12 +87,8 @@ def search(blurred: Blurred, layout: TextLayout, start: int, end: int, parsed: P
     Fields are read again where float64 does not have every whole number, and only there: all
     parsers return the same float64.
 
-    Parameters
-    ----------
-    start, end : int
-        Positions in ``layout.data`` of the block.
-    parsed : Parsed
-        The numbers of the block.
+    ``start``, ``end``: positions in ``layout.data`` of the block.
+    ``parsed``: the numbers of the block.
     """
     table, texts = parsed.table, layout.texts
     if not has_large(table):

@@ -142,10 +142,7 @@ def broken(path: str | PathLike[str]) -> Iterator[None]:
 class StreamedArray:
     """An array in the npy format whose rows are read one after the other.
 
-    Parameters
-    ----------
-    stream : binary file
-        It is closed by ``with``.
+    ``stream``: it is closed by ``with``.
     """
 
     def __init__(self, stream: IO[bytes], n_bytes: int, name: str) -> None:

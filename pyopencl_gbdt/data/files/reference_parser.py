@@ -42,10 +42,7 @@ class NotANumberError(DataError):
 def parse_fields(layout: TextLayout, start: int | None = None, end: int | None = None) -> Parsed:
     """Parse field by field; raise `DataError` at the first invalid field.
 
-    Parameters
-    ----------
-    start, end : int or None
-        Positions in ``layout.data`` of the first and the last line; None: all rows.
+    ``start``, ``end``: positions in ``layout.data`` of the first and the last line; None: all rows.
     """
     start = layout.start if start is None else start
     tables: list[NDArray[np.float64]] = []

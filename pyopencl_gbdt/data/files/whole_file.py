@@ -49,12 +49,8 @@ _OPEN_ELSEWHERE = (5, 32)
 def write_whole(path: str | os.PathLike[str], data: bytes, *, follow_link: bool = True) -> None:
     """Write a file atomically: after a crash or a full disk there is the old file or the new one.
 
-    Parameters
-    ----------
-    path : path-like
-        A regular file of this name is replaced.
-    follow_link : bool, default True
-        If ``path`` is a symbolic link, replace the link's target rather than the link.
+    ``path``: a regular file of this name is replaced.
+    ``follow_link``: if ``path`` is a symbolic link, replace the link's target rather than the link.
 
     Raises
     ------

@@ -330,10 +330,7 @@ TABLE: tuple[Fault, ...] = (
 def apply(caps: Capabilities) -> tuple[Capabilities, str, Sequence[str]]:
     """Apply the table of faults to a device.
 
-    Parameters
-    ----------
-    caps : Capabilities
-        As the driver states them.
+    ``caps``: as the driver states them.
 
     Returns
     -------

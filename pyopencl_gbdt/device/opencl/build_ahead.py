@@ -76,12 +76,8 @@ class Planned:
 class BuildHelper:
     """A process that compiles kernels, see ``compile_ahead``.
 
-    Parameters
-    ----------
-    library : str
-        A file that is linked to OpenCL's loader.
-    number : int
-        The device's number on its platform.
+    ``library``: a file that is linked to OpenCL's loader.
+    ``number``: the device's number on its platform.
     """
 
     def __init__(self, library: str, number: int) -> None:

@@ -74,12 +74,8 @@ class BuildOrders:
 class Compiler:
     """PoCL's compiler for one device.
 
-    Parameters
-    ----------
-    library : str
-        A file that is linked to OpenCL's loader.
-    number : int
-        The device's number on PoCL's platform.
+    ``library``: a file that is linked to OpenCL's loader.
+    ``number``: the device's number on PoCL's platform.
     """
 
     def __init__(self, library: str, number: int) -> None:

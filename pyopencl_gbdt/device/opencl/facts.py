@@ -143,10 +143,7 @@ def _lacks_of_embedded(device: Any) -> list[str]:
 def why_no_device(platform: str) -> list[str]:
     """Return why a platform lists no device, and what to do; empty if no reason is known.
 
-    Parameters
-    ----------
-    platform : str
-        Name of an OpenCL platform without devices.
+    ``platform``: name of an OpenCL platform without devices.
     """
     if "rusticl" not in platform.lower():
         return []

@@ -13,10 +13,7 @@ _PLATFORM_NAME, _DEVICE_VERSION = 0x0902, 0x102F
 class Loader:
     """Functions of OpenCL; those that fail raise ``OSError``.
 
-    Parameters
-    ----------
-    file : str
-        A library that is linked to the loader.
+    ``file``: a library that is linked to the loader.
     """
 
     def __init__(self, file: str) -> None:

@@ -269,11 +269,8 @@ def in_runs(actions: Sequence[Action]) -> list[Action]:
 
     To enqueue the 20 kernels of a small round one by one takes half as long again.
 
-    Parameters
-    ----------
-    actions : sequence of Action
-        Actions that run on the host stay as they are, and so do launches that a profiler
-        measures.
+    ``actions``: actions that run on the host stay as they are, and so do launches that a profiler
+    measures.
     """
     found: list[Action] = []
     for device, run in groupby(actions, _device_of):

@@ -50,10 +50,7 @@ def with_single_copies(source: str) -> str:
     Kernels of several work-items stay as they are. So do kernels marked ``BRIEF``, which PoCL does
     not copy. Arrays in local memory stay in the kernel, because only a kernel may declare them.
 
-    Parameters
-    ----------
-    source : str
-        Rendered for OpenCL; comments are removed.
+    ``source``: rendered for OpenCL; comments are removed.
     """
     plain, known = without_comments(source), signatures(source)
     parts, done = [], 0

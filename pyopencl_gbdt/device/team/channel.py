@@ -73,10 +73,7 @@ class _Signatures:
 class Channel:
     """One end of a connection. One thread sends and receives; another may send signs of life.
 
-    Parameters
-    ----------
-    link : socket.socket
-        Both ends know each other already.
+    ``link``: both ends know each other already.
 
     Attributes
     ----------

@@ -139,10 +139,8 @@ class _Session:
 class Listening:
     """The side that listens, in one connection.
 
-    Parameters
-    ----------
-    rank, size : int
-        The member's own rank, and the number of members: those behind it connect to it.
+    ``rank``, ``size``: the member's own rank, and the number of members: those behind it connect to
+    it.
     """
 
     def __init__(self, key: bytes, rank: int, size: int) -> None:
@@ -176,12 +174,8 @@ class Listening:
 def connect(link: socket.socket, key: bytes, rank: int, other: int, until: float) -> Keys:
     """Prove that this member knows the key, on the side that connects, once the other has.
 
-    Parameters
-    ----------
-    rank, other : int
-        This member's rank, and that of the member that is expected to listen.
-    until : float
-        On the clock of ``time.monotonic``.
+    ``rank``, ``other``: this member's rank, and that of the member that is expected to listen.
+    ``until``: on the clock of ``time.monotonic``.
 
     Raises
     ------

@@ -96,10 +96,7 @@ class Team(ABC):
     def exchange(self, message: Message[Value], value: Value) -> list[Value]:
         """Return the values of all members, in the order of ranks; waits for all members.
 
-        Parameters
-        ----------
-        message : Message
-            One of ``device/team/messages.py``, the same in all members.
+        ``message``: one of ``device/team/messages.py``, the same in all members.
 
         Raises
         ------
@@ -126,10 +123,7 @@ class Team(ABC):
     def add_up_own(self, parts: Sequence[Integers]) -> Integers:
         """Return the sum of all members' arrays, for this member.
 
-        Parameters
-        ----------
-        parts : sequence of arrays of integers
-            One for each member, in the order of ranks; those for one member have one shape.
+        ``parts``: one for each member, in the order of ranks; those for one member have one shape.
         """
         own = [theirs[self.rank] for theirs in self.exchange(OwnParts, list(parts))]
         total: Integers = _sum(own)

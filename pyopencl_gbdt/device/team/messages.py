@@ -35,10 +35,7 @@ NOTHING: Stamp = ("nothing", 0)
 class Message(Generic[_Value_co]):
     """A kind of message, which has a type of values.
 
-    Parameters
-    ----------
-    name : str
-        By which errors call it.
+    ``name``: by which errors call it.
     """
 
     def __init__(self, name: str) -> None:
@@ -206,12 +203,8 @@ def is_by_all(error: BaseException) -> bool:
 def check_step(stamps: Sequence[Stamp], ranks: Sequence[int]) -> None:
     """Raise an error unless all members have sent the same message at the same position.
 
-    Parameters
-    ----------
-    stamps : sequence of (str, int)
-        Of every member.
-    ranks : sequence of int
-        The numbers by which errors call the members.
+    ``stamps``: of every member.
+    ``ranks``: the numbers by which errors call the members.
 
     Raises
     ------

@@ -31,13 +31,9 @@ _BACKLOG = 1024
 class Rendezvous:
     """A member's own address, at which others connect to it.
 
-    Parameters
-    ----------
-    host : str
-        The name of this host, or its address, IPv4 or IPv6, as other hosts know it.
-    key : bytes
-        A secret that all members know, such as ``secrets.token_bytes(32)``: who knows it can run
-        code in the members, as what arrives is unpickled.
+    ``host``: the name of this host, or its address, IPv4 or IPv6, as other hosts know it.
+    ``key``: a secret that all members know, such as ``secrets.token_bytes(32)``: who knows it can
+    run code in the members, as what arrives is unpickled.
 
     Attributes
     ----------

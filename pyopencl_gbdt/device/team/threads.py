@@ -94,10 +94,7 @@ def _each(work: Callable[[Any], None], items: Sequence[Any]) -> None:
 class Threads(Team):
     """A member of a team whose members are threads of one process, each with its own device.
 
-    Parameters
-    ----------
-    meeting : Meeting
-        Shared by all members.
+    ``meeting``: shared by all members.
     """
 
     def __init__(self, rank: int, meeting: Meeting) -> None:

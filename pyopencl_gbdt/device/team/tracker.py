@@ -160,10 +160,7 @@ def tracked_team(
 
     Returns the team, and the connection to the tracker, to be closed when the team is left.
 
-    Parameters
-    ----------
-    task : str
-        The name by which the tracker may order workers.
+    ``task``: the name by which the tracker may order workers.
 
     Raises
     ------

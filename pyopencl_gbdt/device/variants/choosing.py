@@ -118,12 +118,8 @@ def choose(kernel: str, caps: Capabilities, name: str = "auto") -> Variant:
 def summary(variants: Mapping[str, str], caps: Capabilities) -> str:
     """Describe the chosen variants in a line, such as ``all kernels: CPU variants``.
 
-    Parameters
-    ----------
-    variants : mapping of str to str
-        Each kernel's variant; what follows a name after a space is for people.
-    caps : Capabilities
-        The device. Variants that devices of its kind do not use by default are counted.
+    ``variants``: each kernel's variant; what follows a name after a space is for people.
+    ``caps``: the device. Variants that devices of its kind do not use by default are counted.
     """
     names = {kernel: name.split(" ")[0] for kernel, name in variants.items()}
     own = sum(

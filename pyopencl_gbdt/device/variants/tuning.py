@@ -100,10 +100,7 @@ def tuned(kernel: str, variants: list[Variant], caps: Capabilities) -> list[Vari
 
     The table's variant of the same name stays in the list: it may hold features of more codes.
 
-    Parameters
-    ----------
-    variants : list of Variant
-        The ones that the device can run, best first by the table.
+    ``variants``: the ones that the device can run, best first by the table.
     """
     choices = _instead.get()
     if choices is None:

@@ -99,10 +99,8 @@ def _has_unbounded_set(model: Ensemble, tree: Tree) -> bool:
 def to_lightgbm_text(ensemble: Ensemble, rates: Sequence[float] = ()) -> str:
     """Return a model as LightGBM's text; the base margin goes into the first trees' leaves.
 
-    Parameters
-    ----------
-    rates : sequence of float
-        By which each tree was shrunk, for its line ``shrinkage``; 1 for trees behind the last one.
+    ``rates``: by which each tree was shrunk, for its line ``shrinkage``; 1 for trees behind the
+    last one.
 
     Raises
     ------

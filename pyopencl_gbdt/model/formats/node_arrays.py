@@ -57,10 +57,7 @@ class NodeArrays:
     def fail(self, name: str, node: int, expected: str) -> NoReturn:
         """Raise a ``ModelFormatError`` about an entry of the member ``name``.
 
-        Parameters
-        ----------
-        node : int
-            The node's place among the nodes of all trees.
+        ``node``: the node's place among the nodes of all trees.
         """
         tree = int(np.searchsorted(self.begin, node, side="right")) - 1
         entry = self.trees.entry(tree).member(name).entry(node - int(self.begin[tree]))

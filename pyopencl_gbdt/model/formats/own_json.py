@@ -128,10 +128,7 @@ def is_own(document: Cursor) -> bool:
 def read_own(document: Cursor, data: bytes) -> Ensemble:
     """Return the model of a parsed document in this library's format.
 
-    Parameters
-    ----------
-    data : bytes
-        The file, for the digest that it may have.
+    ``data``: the file, for the digest that it may have.
 
     Raises
     ------

@@ -109,12 +109,8 @@ class XGBoostUbjson:
 def check_beginning(data: bytes, source: str, expected: str) -> None:
     """Refuse the content of a file in a known format that is not read.
 
-    Parameters
-    ----------
-    data : bytes
-        The file's first bytes.
-    expected : str
-        The formats that are read.
+    ``data``: the file's first bytes.
+    ``expected``: the formats that are read.
 
     Raises
     ------

@@ -273,12 +273,8 @@ def margin_from_base_score(objective: str, base_score: float) -> float:
 def read_objective_parameters(learner: Cursor, objective: str, key: str) -> dict[str, float | str]:
     """Return the parameters of a loss that differ from their defaults.
 
-    Parameters
-    ----------
-    objective : str
-        One of ``LINKS``.
-    key : str
-        The attribute that holds this library's parameters.
+    ``objective``: one of ``LINKS``.
+    ``key``: the attribute that holds this library's parameters.
 
     Returns
     -------

@@ -204,12 +204,8 @@ def _plainly_without(tree: dict[str, Any], no_kinds: list[int]) -> bool:
 def read_sets(cursor: Cursor, n_nodes: int, why: str) -> dict[int, U32]:
     """Return the words of every node that splits by a set, by the node's number in the file.
 
-    Parameters
-    ----------
-    cursor : Cursor
-        The entry of ``trees``.
-    why : str
-        Where the number of nodes stands.
+    ``cursor``: the entry of ``trees``.
+    ``why``: where the number of nodes stands.
 
     Raises
     ------

@@ -139,10 +139,7 @@ class DeviceRows(ABC):
     def added(self, laid: DeviceArray, trees: tuple[int, int]) -> DeviceArray:
         """Return the quanta of laid-out rows.
 
-        Parameters
-        ----------
-        trees : (int, int)
-            First tree, and last tree plus 1.
+        ``trees``: first tree, and last tree plus 1.
 
         Returns
         -------
