@@ -53,7 +53,7 @@ class CheckPoint:
     ensemble : Ensemble
         The trees, including those of a continued model.
     learning_rate : float
-        Of the following rounds, unless a callback sets it.
+        The learning rate of the following rounds, unless a callback sets it.
     history : dict
         As in ``Model``.
     callbacks : list of [str, object]

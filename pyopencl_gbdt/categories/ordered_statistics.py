@@ -90,7 +90,7 @@ class OrderedStatistics:
     weight : int
         The rows that a prior counts as.
     seed : int
-        Of the random orders.
+        The seed of the random orders.
 
     Attributes
     ----------

@@ -226,7 +226,7 @@ class PairScores:
         first : int
             Where those of the tree begin that counts.
         levels : sequence of DeviceArray of uint32, shape (n_rows,)
-            Of each column; the number of levels is missing.
+            The levels of each column; the number of levels stands for a missing value.
         """
         launch, n = self._program.launch, self.n
         total = self.device.zeros((1,), np.uint32)

@@ -126,7 +126,7 @@ def options_of(parser: argparse.ArgumentParser) -> dict[str, argparse.Action]:
 def with_options(message: str, options: Mapping[str, argparse.Action]) -> str:
     """Write ``max_depth=40: ...; lower max_depth`` as ``--max-depth 40: ...; lower --max-depth``.
 
-    ``message``: what begins with an option is left as it is.
+    ``message``: the error's text; one that begins with an option is left as it is.
     ``options``: the command's, by their names in Python.
     """
     if message.startswith("--"):

@@ -79,7 +79,7 @@ def read(file: str, n_rows: int, *, ranks: bool, label: bool = True) -> dict[str
 def read_numbers(path: str, option: str = "") -> NDArray[np.float32]:
     """Read a file of numbers without a header; shape (n_lines, n_columns).
 
-    ``option``: what named the file, for errors.
+    ``option``: the option that named the file, for errors.
 
     Raises
     ------

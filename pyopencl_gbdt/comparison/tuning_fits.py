@@ -235,7 +235,7 @@ def _in_place(kernel: str, choices: Mapping[str, Choice]) -> dict[str, Choice]:
 def contests(caps: Capabilities, data: TuningData) -> list[Contest]:
     """Return a fit for each way in which kernels are tuned, as users fit, and its prediction.
 
-    ``data``: what the kernels were tuned on. The way of most kernels has a small fit, too. Where
+    ``data``: the data of the tuning. The way of most kernels has a small fit, too. Where
     one launch grows the trees of so few rows, there are fits by the steps of more rows.
     """
     device = caps.device_id

@@ -165,7 +165,7 @@ class Job:
     key : bytes
         The secret by which members know each other.
     addresses : sequence of (str, int)
-        Of all members, in the order of their rows.
+        The addresses of all members, in the order of their rows.
     params, options : dict
         Arguments of ``train``.
     columns : dict

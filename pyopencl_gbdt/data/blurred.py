@@ -82,7 +82,7 @@ class Remembered:
         Ascending; as those of `Sifted`.
     whole : uint64 array, shape (n,)
     halvings : int
-        Of the sample of keys that are remembered.
+        How often the sample of remembered keys was halved.
     """
 
     def __init__(self, keys: U64, whole: U64, halvings: int) -> None:
@@ -138,7 +138,7 @@ class Blurred:
     pairs : dict of int to str
         The columns that were found, and two of the numbers of each.
     n_spelled : collections.Counter of int
-        Of each column of a text: numbers whose digits were read.
+        How many numbers of each column of a text had their digits read.
     """
 
     def __init__(self, missing: float = float("nan")) -> None:

@@ -251,7 +251,7 @@ class Dataset(BatchedDataset):
         values : float32 array or DeviceMatrix, shape (n_rows, n_features + len(names))
             All of them: the columns here, then others; ``without`` are missing there.
         names : list of str
-            Of the other columns; used if the columns here have names.
+            The names of the other columns; used if the columns here have names.
         without : set of int
             Categorical columns that are so no longer.
         n_shares : int

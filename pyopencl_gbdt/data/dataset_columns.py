@@ -138,7 +138,7 @@ class HandedRows(BatchedRows):
             self._go_on()
 
     def _go_on(self) -> None:
-        """Take part in the rest of a pass, without use for its rows."""
+        """Read the rest of a pass, as all members do, and ignore its rows."""
         for part in self._reading:
             del part
 

@@ -294,7 +294,7 @@ class RenamedArena(Arena):
     """An arena that keeps some names for itself; other names stand for the arrays of ``every``.
 
     ``own``: names that stand for arrays of their own; also with what pages add to a name.
-    ``suffix``: what these arrays' names in ``every`` have behind the name.
+    ``suffix``: the end of these arrays' names in ``every``.
     """
 
     def __init__(self, every: Arena, own: Collection[str], suffix: str) -> None:

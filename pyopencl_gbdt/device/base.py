@@ -387,7 +387,7 @@ class Device(ABC):
         """Wait until all enqueued work has run."""
 
     def free_unused(self) -> None:  # noqa: B027
-        """Give memory that was let go back to the driver, where others keep it for later."""
+        """Give freed memory back to the driver, where a pool keeps it for later."""
 
     def mark(self) -> Callable[[], None]:
         """Return a function that waits until what is enqueued so far has run; more may follow."""

@@ -178,7 +178,7 @@ class _Values:
 def joined(fits: Sequence[Sequence[Action]]) -> list[Action]:
     """Return the actions of several fits; equal launches become one launch.
 
-    ``fits``: of each fit; all are enqueued in one queue. Each keeps its order.
+    ``fits``: the actions of each fit, in order; all are enqueued in one queue.
     """
     if len(fits) == 1 or len({len(own) for own in fits}) != 1:
         return list(chain.from_iterable(fits))
@@ -224,7 +224,7 @@ def joined_by_first(first: Sequence[Action], n_fits: int, steps: Steps) -> list[
 
     The others' launches are not bound.
 
-    ``first``: of the first fit.
+    ``first``: the actions of the first fit.
     ``steps``: where the others' arrays lie.
 
     Returns

@@ -27,10 +27,10 @@ class ArgumentLayout:
     Attributes
     ----------
     slots : tuple of (int or None)
-        Of each parameter the number of the allocation in which its array lies, the same number for
+        For each parameter, the number of the allocation that holds its array; the same number for
         arrays that lie together in every fit; None for a number.
     shared : tuple of bool
-        Of each of these, whether it is one allocation for all fits.
+        For each parameter, whether its allocation serves all fits.
     """
 
     slots: tuple[int | None, ...]
@@ -112,7 +112,7 @@ def joined_source(
 ) -> str:
     """Return a rendered source whose kernels serve several fits, or one by few arguments.
 
-    ``layouts``: of each kernel that is launched; others are left out.
+    ``layouts``: the layout of each kernel that is launched; others are left out.
     """
 
     def kernel(found: re.Match[str]) -> str:

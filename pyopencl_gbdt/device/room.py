@@ -72,7 +72,7 @@ class JobRoom:
     number : int
         The job's number, from 0.
     taken : list of (int, int, int)
-        Of each array, in order, the number of the allocation, the first byte in the job's part of
+        For each array, in order: the number of the allocation, the first byte in the job's part of
         it, and the bytes.
     """
 

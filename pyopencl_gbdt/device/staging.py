@@ -61,7 +61,7 @@ class Staging:
 
         The caller must enqueue the kernels that read a piece before it asks for the next one.
 
-        ``columns``: those that are uploaded, of more rows at a time; None is all. Not with
+        ``columns``: the columns to upload, for more rows at a time; None for all. Not with
         ``whole``.
         """
         self._sent, self._sent_rows = self.values, self.rows

@@ -48,7 +48,7 @@ class Transfers:
         """Enqueue a copy of uint8 host memory to an array's first bytes.
 
         ``host``: best of ``Device.pinned``; stays alive and unchanged until the mark.
-        ``after``: what has to have run before.
+        ``after``: the marks that have to be reached before.
         """
         return self.bring_parts(array, [host], after)
 

@@ -41,7 +41,7 @@ class SampleElements:
     Attributes
     ----------
     floats : float32 array, shape (n,)
-        Of both signs and of many magnitudes, so that the order of sums shows in their bits.
+        Numbers of both signs and many magnitudes, so that the order of sums shows in their bits.
     integers : int32 array, shape (n,)
     flags : uint8 array, shape (n,)
         0 or 1.

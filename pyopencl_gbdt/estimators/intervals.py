@@ -85,8 +85,8 @@ class Intervals:
     ) -> F32:
         """Return an interval for each row, in which a label lies with a given probability.
 
-        Of a loss such as ``dist:normal`` the ends are quantiles of each row's distribution, which
-        leave as much below as above. Of other losses this is so:
+        For a loss such as ``dist:normal`` the ends are quantiles of each row's distribution, which
+        leave as much below as above. For other losses:
 
         The width comes from rows that were not trained on: those that early stopping held out, the
         last set of ``eval_set``, or the rows of ``calibrate``. It is the same for all rows, unless

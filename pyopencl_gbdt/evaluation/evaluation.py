@@ -164,7 +164,7 @@ class Evaluation:
     watched : sequence of EvaluationSet
         The same evaluation sets on the device.
     labels : DeviceArray or None
-        Of the training rows, if these are among the sets.
+        The labels of the training rows, if these are among the sets.
     wg_size : int
         Work-items per work-group; 0 is each variant's default.
 

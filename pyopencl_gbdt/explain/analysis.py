@@ -46,7 +46,7 @@ class Analysis:
     importances : dict of str to float
         Share of the total gain of every column that has a split, the largest first.
     dependence : list of PartialDependence
-        Of the most important columns, the strongest first.
+        The dependence on the most important columns, the strongest first.
     segments : list of Segment
         Rows whose mean loss is above that of all, the worst ones first; empty if the metric is not
         a mean over rows.
@@ -99,7 +99,7 @@ def analyze(
     weight, qid : (n_rows,) array-like or None
         Weights, and queries for ranking, as for ``Dataset``.
     n_features : int, default 3
-        Of how many of the most important columns to compute the partial dependence.
+        How many columns, the most important ones, to compute the partial dependence of.
     n_segments : int, default 5
         How many segments to return at most.
     missing, device

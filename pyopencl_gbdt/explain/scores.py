@@ -77,7 +77,7 @@ class LabelledRows:
     def stages(self) -> Iterator[tuple[int, float]]:
         """Yield rounds, counted from 0, and the default metric after them.
 
-        Of many rows some are taken, and of many rounds some, the last one among them.
+        If there are many rows or rounds, a part of them is taken; the last round always is.
         """
         model, data = self.rows.model, self.data
         if data.n_rows > _MOST_ROWS and data.group_offsets is None:

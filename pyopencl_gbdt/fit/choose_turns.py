@@ -45,7 +45,7 @@ def choose_turns(
     on_paper : callable
         Builds the fit's steps on paper.
     bounds : sequence of (int, int), or None
-        Of pages that are there already; None chooses pages that suit the memory.
+        First row and number of rows of existing pages; None chooses pages that fit the memory.
     n_pages, n_slots : int
         Numbers to take; 0 is as many as suit the memory.
 

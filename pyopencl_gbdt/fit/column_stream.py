@@ -182,7 +182,7 @@ class ColumnStream(PageStream):
         """Let pages bring other columns from now on.
 
         ``columns``: ascending.
-        ``gathers``: what runs behind the copy of each page's columns.
+        ``gathers``: the actions that follow the copy of each page's columns.
         """
         self._columns.take(columns)
         self._gathers = gathers

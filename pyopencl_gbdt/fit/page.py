@@ -123,7 +123,7 @@ class FitFeatures:
         return self.places.n_places
 
     def ask_for_tables(self, arena: Arena) -> None:
-        """Ask for what kernels know of the bins of every feature."""
+        """Ask for the arrays that describe the bins of every feature to kernels."""
         layout = self.layout
         for name in ("feature_offset", "feature_bins", "fullest"):
             table = getattr(layout, name)

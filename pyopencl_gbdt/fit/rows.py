@@ -225,7 +225,7 @@ class FitRows(RowLists):
         return PerRow.numbers(self.nodes.n_outputs).of(n_rows)
 
     def own_arrays(self) -> None:
-        """Ask for what belongs to no step: what is known of every row, and tables of bins."""
+        """Ask for arrays that belong to no step: those of rows, and tables of bins."""
         numbers = {"margins": self.nodes.n_outputs, "labels": self.n_targets}
         if self.keeps_margins:
             numbers["before"] = self.nodes.n_outputs
@@ -277,7 +277,7 @@ class FitRows(RowLists):
         return n_trees * each <= MOST_NUMBERED and n_trees <= MOST_Y and fits()
 
     def ask_for_slots(self) -> None:
-        """Ask for what pages in turn share; nothing where all pages stay."""
+        """Ask for the arrays that pages in turn share; for none where all pages stay."""
 
     def kept(self) -> MemoryPlan:
         """Return the host's memory for pages that take turns; nothing where all pages stay."""
@@ -286,7 +286,7 @@ class FitRows(RowLists):
     def make_room_for_high_words(self, turn: Callable[[], None]) -> None:
         """Make room for them; ``turn`` chooses anew how many pages lie on the device, if some do.
 
-        The steps have to be built anew, so let go of the former ones before.
+        The steps have to be built anew, so release the former ones before.
         """
         self.has_high = True
         for name in [name for name in self.arena.arrays if name.partition(" of ")[0] == "high"]:

@@ -46,7 +46,7 @@ def can_map(stored: Any) -> TypeGuard[DiskPages]:
 class MappedPages:
     """Pages of codes in mapped files: ``PagesInMemory`` of ``pages.stored``.
 
-    ``stored``: whose files hold codes as they are; see ``can_map``.
+    ``stored``: pages whose files hold codes without compression; see ``can_map``.
     ``sizes``: bytes of every page's codes.
 
     Raises

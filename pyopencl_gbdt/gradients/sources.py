@@ -136,7 +136,7 @@ class GatheredGradients:
     objective : Objective
         Cox's loss, or a function of the user's.
     label : float32 array, shape (n_rows,)
-        Of the member's own rows.
+        The labels of the member's own rows.
     """
 
     def __init__(self, rows: FitRows, nodes: Nodes, objective: Objective, label: F32) -> None:

@@ -48,7 +48,7 @@ def coded_trees(
 ) -> CodedTrees:
     """Return trees whose thresholds are borders of bins.
 
-    ``codes``: of the rows that walk.
+    ``codes``: the codes of the rows that walk.
     ``set_words``: words of the set of a split; 0 where no split is by one.
 
     Raises

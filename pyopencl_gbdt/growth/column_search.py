@@ -70,7 +70,7 @@ class ColumnSearch:
         split.constraints(self.arena, self.features)
 
     def _ask_for_walks(self) -> None:
-        """Ask for what every work-group knows of a column and a tree; steps leave zeros there."""
+        """Ask for each work-group's array of a column and a tree; steps leave zeros there."""
         n_features = self.features.layout.n_features
         arena = self.arena
         groups, nodes = n_groups(self.ways), most_nodes(self.nodes)

@@ -84,7 +84,7 @@ class ExactSearch:
         arena.array("entry_end", nodes.max_nodes, np.uint32)
 
     def _ask_for_pieces(self) -> None:
-        """Ask for what pieces of the lists leave."""
+        """Ask for the arrays of the results of pieces of the lists."""
         nodes = self.nodes.most_level_nodes
         arena = self.arena
         tasks = max(self.entries.most_tasks, self.entries.most_stretch_pieces)

@@ -222,7 +222,7 @@ class JointBlocks:
     Attributes
     ----------
     layout : Layout
-        Of the places, as if each were a column.
+        The layout of the places, as if each were a column.
     sums : JointSums
         Which sums over joint codes are those of the columns' own codes.
     """

@@ -64,7 +64,7 @@ class BestOfTeam:
     ----------
     chosen : DeviceArray of ``CANDIDATE``
     levels : EarlyCopy
-        Of the levels, from which the number of nodes is known.
+        Copies the levels to the host, which reads the number of nodes from them.
     """
 
     team: Team
@@ -111,7 +111,7 @@ class LevelSums(Protocol):
     features : range
         Those whose splits the member searches.
     levels : EarlyCopy
-        Of the levels, for the host; it goes before the kernels of the level.
+        Copies the levels to the host, before the kernels of the level run.
     """
 
     @property

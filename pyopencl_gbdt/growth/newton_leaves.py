@@ -42,7 +42,7 @@ class NewtonLeaves(LeafValues):
     """Moves the weights of leaves by several Newton steps.
 
     ``objective``: a loss that can tell its gradients when a number is added to margins.
-    ``first``: what gives leaves their weights otherwise.
+    ``first``: the step that sets leaf weights without Newton steps.
     """
 
     kernels: ClassVar[tuple[str, ...]] = ("newton_leaves",)

@@ -4,7 +4,8 @@
     draws of levels    level 0: b   level 1: a   level 2: b c
     open               level 0: a b c, level 1: a b c, level 2: b c
 
-A child's open features are open in its parent, whose histogram the sibling's is taken from.
+A child's open features are open in its parent, too: the parent's histogram less the sibling's
+is the child's.
 """
 
 from __future__ import annotations

@@ -105,7 +105,7 @@ class OrderedLeaves(LeafValues):
         arena.array("ordered_values", (models, nodes), VALUE)
 
     def _ask_for_entries(self) -> None:
-        """Ask for what is known of every row in every model."""
+        """Ask for the arrays of every row in every model."""
         outputs, n = self.nodes.n_outputs, self.n_entries
         arena, rows = self.arena, self.rows
         arena.array("ordered_margins", (outputs, n), VALUE)

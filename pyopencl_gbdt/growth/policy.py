@@ -316,7 +316,7 @@ class Together(LevelWise):
 class BestFirst:
     """The open leaf of the highest rank splits, one of every tree after another.
 
-    Of trees whose outputs split alike, the gain is the sum over the outputs.
+    If the outputs of a tree split alike, the gain is the sum over the outputs.
 
     Attributes
     ----------

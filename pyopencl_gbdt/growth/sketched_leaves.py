@@ -162,7 +162,7 @@ class SketchedLeaves(LeafValues):
 class LaterLeaves(LeafValues):
     """Replaces leaf values where splits come from sketches and values do not come from sums.
 
-    ``values``: what gives leaves their values, in order; ``sketched`` is the first, or has its part
+    ``values``: the steps that set leaf values, in order; ``sketched`` is the first, or has its part
     in it.
     """
 

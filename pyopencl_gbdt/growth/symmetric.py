@@ -79,7 +79,7 @@ class SymmetricSearch:
         )
 
     def candidates(self, step: int) -> Candidates:
-        """Return that every node has the split of its level, with its own sums and gain."""
+        """Return candidates: every node has its level's split, with its own sums and gain."""
         return Candidates(True, self.features.layout.n_features)
 
     def search(self, step: int, batch: Batch) -> list[Action]:

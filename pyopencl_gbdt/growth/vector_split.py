@@ -64,7 +64,7 @@ class VectorSearch:
         return self.features.limits.monotone is not None
 
     def candidates(self, step: int) -> Candidates:
-        """Return that every node has the split of its place, with its own sums and gain."""
+        """Return candidates: every node has its place's split, with its own sums and gain."""
         return Candidates(True, self.features.layout.n_features)
 
     def search(self, step: int, batch: Batch) -> list[Action]:

@@ -44,7 +44,7 @@ class WholeBestFirst(WholeTrees):
     joins_columns: ClassVar[bool] = False
 
     def _ask_for_splits(self) -> None:
-        """Ask for what the search of splits takes, and for open leaves."""
+        """Ask for the arrays of the search of splits, and of open leaves."""
         from pyopencl_gbdt.growth import best_first
 
         rows, nodes, arena = self.rows, self.nodes, self.arena

@@ -106,7 +106,7 @@ class WholeTrees:
         self._ask_for_splits()
 
     def _ask_for_splits(self) -> None:
-        """Ask for what the search of splits takes."""
+        """Ask for the arrays of the search of splits."""
         shape = (self.nodes.search_capacity, self.n_places)
         self.arena.array("candidates", shape, CANDIDATE)
 

@@ -259,7 +259,7 @@ class Ensemble:
         return replace(self, trees=trees, tree_weights=weights)
 
     def with_weights(self) -> Ensemble:
-        """Return the model with weights of trees; a model without has weights of 1."""
+        """Return the model with weights of trees; where it has none, the weights are 1."""
         if self.tree_weights is not None:
             return self
         return replace(self, tree_weights=(1.0,) * len(self.trees))

@@ -56,7 +56,7 @@ class JoinedStatistics:
 
     @property
     def alone(self) -> set[int]:
-        """The columns that have a table of their own, without others, in any member."""
+        """The columns that alone have a table in at least one member."""
         return set().union(*(one.alone for one in self.members))
 
     @property

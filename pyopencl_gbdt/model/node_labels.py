@@ -134,7 +134,7 @@ def right_levels(ensemble: Ensemble, tree: Tree, node: int) -> list[int | str]:
 def listed(levels: list[int | str], most: int | None = None) -> str:
     """Return levels as text, ``{Bern,Ulm}``; a level with a comma or bracket gets JSON's quotes.
 
-    Of more than ``most`` levels the first ones are written, and how many there are.
+    If there are more than ``most`` levels, only the first ones and their number are written.
     """
     words = [
         word if _PLAIN.fullmatch(word) else json.dumps(word, ensure_ascii=False)
@@ -171,7 +171,7 @@ class NodeLabels:
         return intercept, [(self.name(feature), number) for feature, number in terms]
 
     def formula(self, tree: Tree, node: int, write: Callable[[Any], str]) -> str:
-        """Return a leaf's linear function, ``0.5+2*f3-1*f7``; an empty text if it is a number."""
+        """Return a leaf's linear function, ``0.5+2*f3-1*f7``; empty if the leaf is a number."""
         intercept, terms = self.linear(tree, node)
         written = "".join(f"+{write(number)}*{name}" for name, number in terms)
         return (write(intercept) + written).replace("+-", "-") if terms else ""

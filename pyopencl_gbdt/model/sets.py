@@ -30,7 +30,7 @@ def unpacked(words: U32) -> npt.NDArray[np.bool_]:
 def joined(sets: list[U32]) -> tuple[U32, npt.NDArray[np.int32]]:
     """Return the words of all nodes, and where those of each node begin.
 
-    ``sets``: of every node; nodes without a set have an empty one.
+    ``sets``: the set of every node, empty for nodes without one.
     """
     begin = np.zeros(len(sets) + 1, np.int32)
     np.cumsum([words.size for words in sets], out=begin[1:])

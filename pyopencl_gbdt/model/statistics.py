@@ -139,7 +139,7 @@ class Statistics:
     targets : tuple of str
         What a hit is, such as "> 0.5" or "= 2".
     priors : tuple of tuple of float
-        Of each target, equally many.
+        The priors of each target; all targets have equally many.
     tables : tuple of LevelTable
         First those of columns, then those of combinations.
     weight : int

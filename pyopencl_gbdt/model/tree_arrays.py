@@ -145,7 +145,7 @@ def breadth_first_links(
     Parameters
     ----------
     leaf : bool array, shape (n_nodes,)
-        Of the nodes of all trees.
+        Whether each node is a leaf, for the nodes of all trees.
     begin : int64 array, shape (n_trees + 1,)
         First node of every tree.
     """

@@ -44,7 +44,7 @@ class Steps:
     shares: F32
 
     def of(self, score: F32) -> F32:
-        """Return the probabilities of scores; beyond the ends those of the ends."""
+        """Return the probabilities of scores; a score beyond an end gets the end's."""
         points, values = self.scores.astype(np.float64), self.shares.astype(np.float64)
         x = np.clip(score.astype(np.float64), points[0], points[-1])
         right = np.searchsorted(points, x)

@@ -74,7 +74,7 @@ class OwnColumns:
     Parameters
     ----------
     columns : float32 array, shape (n_columns, n_rows)
-        Of the rows that count; NaN is missing. Keys take the place of values.
+        The values of the rows that count; NaN is missing. Keys take the place of values.
     weight : int64 array, shape (n_rows,), or None
         Integer weights above 0.
     """

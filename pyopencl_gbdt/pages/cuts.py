@@ -202,7 +202,7 @@ class CutRule(ABC):
         Parameters
         ----------
         weight : int64 array, shape (n,)
-            Of each distinct value, ascending; above 0.
+            The weight of each distinct value, by ascending values; above 0.
         most : int
             Most bins.
         """
@@ -326,7 +326,7 @@ def layout_of(cuts: Cuts, data: Dataset, add_up: Callable[[I64], I64] = _own) ->
     Parameters
     ----------
     cuts : Cuts
-        Of all columns but those that ``cut_features`` leaves out.
+        The cuts of all columns but those that ``cut_features`` leaves out.
     data : Dataset
         Its ``values`` hold codes in categorical columns.
     add_up : callable

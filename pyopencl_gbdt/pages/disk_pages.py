@@ -64,7 +64,7 @@ class DiskPages:
     folders : sequence of path-like
         Existing folders, on different disks if there are several; pages take turns among them.
     caps : Capabilities
-        Of the device that reads the pages.
+        The capabilities of the device that reads the pages.
 
     Raises
     ------

@@ -148,7 +148,7 @@ def page_bounds(
     Parameters
     ----------
     row_bytes : int
-        Of a row's codes, padding included.
+        The bytes of a row's codes, padding included.
     most_bytes : int
         The device's largest allocation; a page's codes fit into it, twice (by row, by feature).
     n_pages : int

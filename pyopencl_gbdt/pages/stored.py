@@ -27,7 +27,7 @@ class KeptPages(Protocol):
     Attributes
     ----------
     layout : Layout
-        Of the codes of all rows.
+        The layout of the codes of all rows.
     bounds : sequence of (int, int)
         First row and number of rows of every page; the pages have all rows, in order.
     """
@@ -118,7 +118,7 @@ class HostColumns:
     Parameters
     ----------
     layout : Layout
-        Of codes of a byte.
+        The layout of codes of one byte.
     bounds : sequence of (int, int)
         First row and number of rows of every page.
     pages : sequence of uint8 array
@@ -170,7 +170,7 @@ def encoded_pages(
     Parameters
     ----------
     quantizer : Quantizer
-        Of all rows.
+        The quantizer of all rows.
     layout : Layout
         That follows from the quantizer's cut points.
     bounds : sequence of (int, int)

@@ -131,7 +131,7 @@ def tiled_bounds(
 class TileMaker:
     """Encodes rows into tiles: counts, adds up, then writes.
 
-    ``layout``: of the codes; its missing codes are left out.
+    ``layout``: the layout of the codes; its missing codes are left out.
     """
 
     def __init__(self, device: Device, layout: Layout) -> None:

@@ -142,7 +142,8 @@ class PageFacts:
         Whether the page has these joint codes alone, in place of the columns' own ones.
     n_features : int
     most_bins, most_codes, n_codes : int
-        Of a feature, and codes of all; codes include the one for missing values.
+        Most bins and codes of a feature, and the codes of all features together. Codes include
+        the one for missing values.
     has_sets, has_monotone : bool
         Whether some features are split by sets of levels, or have a monotone constraint.
     masks_columns, limits_paths : bool

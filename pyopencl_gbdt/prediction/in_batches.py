@@ -57,7 +57,7 @@ def rows_to_predict(
     X : Dataset or object
         A Dataset whose rows come in batches, or what ``source_of`` takes.
     base_margin : (n_rows,) or (n_rows, n_outputs) array-like or None
-        Of all rows.
+        The base margins of all rows.
 
     Raises
     ------

@@ -162,7 +162,7 @@ class CodeHistogram:
     n_features : int
         ``n_features * n_bins`` is at most 2**31 - 1.
     dtype : dtype
-        Of the codes: uint8 or uint16.
+        The type of the codes: uint8 or uint16.
     n_bins : int
         Bins of every feature, 2..65535. Fewer are faster: on a GPU, codes of up to 255 bins are
         bytes.

@@ -361,7 +361,7 @@ class HistogramKernel:
         depth : int
             The level's depth. Rows of even levels are listed in ``even_rows``.
         n_first : int, default 0
-            Of how many features, from the first one on, histograms are needed; 0: of all.
+            How many features need histograms, from the first one on; 0 for all.
         **arrays
             ``n_rows``, ``first_row`` and the kernel's arrays: ``levels``, ``nodes``,
             ``task_begin``, ``even_rows``, ``odd_rows``, ``quanta``, ``high_words``, ``scale``,

@@ -42,9 +42,9 @@ class BlockOrder:
     ----------
     n_features : int
     dtype : numpy.dtype
-        Of the codes, uint8 or uint16.
+        The type of the codes, uint8 or uint16.
     n_blocks : int
-        Of a row; the last one may have no features.
+        Blocks of a row; the last one may have no features.
     together : int
         Blocks of a row that lie together; 1, 2 or ``n_blocks``.
     block_features : int

@@ -136,7 +136,7 @@ def build(
         The columns one after the other, in any order within a column. -0.0 counts as +0.0;
         infinities are values. A NaN is left out.
     weights : DeviceArray of int64, n elements
-        Of each value. A value is left out if its weight is below 1. Weights of a column must add up
+        Each value's weight. A value is left out if its weight is below 1. A column's must add up
         to less than 2**62; ranks are undefined otherwise.
     offsets : DeviceArray of uint32 or int64, or array_like of integers, n_columns + 1 elements
         Column c is ``offsets[c]..offsets[c + 1] - 1``. Host values are checked; those of a device
@@ -185,7 +185,7 @@ def merge(
     Parameters
     ----------
     first, second : QuantileSummary
-        Of equally many columns. Weights of a column in both must add up to less than 2**62.
+        Both have equally many columns. Weights of a column in both add up to less than 2**62.
     variant : str or Variant, default "auto"
 
     Returns

@@ -31,7 +31,7 @@ class QuantileSummary:
     values : DeviceArray of float32, shape (capacity,)
         The columns' values one after the other; they ascend in each column.
     ranks : DeviceArray of int64, shape (capacity, 3)
-        Of each value: ``below``, at most the weight of all smaller values of the column; ``up_to``,
+        Per value: ``below``, at most the weight of all smaller values of the column; ``up_to``,
         at least the weight of all values that are not greater; ``weight``, at most its own.
     offsets : DeviceArray of uint32, shape (n_columns + 1,)
         Column c has the entries ``offsets[c]..offsets[c + 1] - 1``. The first offset is 0; elements

@@ -56,7 +56,7 @@ def joins(device: Device, tasks: Sequence[Task]) -> bool:
 class Joining:
     """Opens the devices of fits, which share a queue where that is faster.
 
-    ``tasks``: what is trained side by side.
+    ``tasks``: the trainings that run side by side.
     """
 
     def __init__(self, tasks: Sequence[Task]) -> None:

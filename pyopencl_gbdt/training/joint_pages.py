@@ -5,7 +5,7 @@
     some rows       how many codes columns will have: memory is planned for joint codes
     cut points      how many they have: joint codes are made of a piece of rows at a time
 
-Then the columns' own codes are let go::
+Then the memory of the columns' own codes is freed::
 
     own codes, by row and by feature      joint codes, one of the two
     r0: a b c d .. | r1: a b c d ..       by row      histograms read them

@@ -262,8 +262,8 @@ def batches_bytes(
 ) -> int:
     """Return the peak bytes of the host's arrays while rows are read batch by batch.
 
-    These are labels and weights of all rows, and two batches with theirs, as float32: one is being
-    made of the other, or read while the device has the other. After the first pass, parts of labels
+    These are labels and weights of all rows, and two batches with theirs, as float32: one batch is
+    made of the other, or read while the device uses the other. After one pass, parts of labels
     and weights are joined; later, weights are scaled. Base margins and pages of codes are not
     counted. NumPy's arrays ask no arena, so this was measured with ``tracemalloc``.
     """

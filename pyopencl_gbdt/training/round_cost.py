@@ -63,7 +63,7 @@ class TeamLink:
         Each device sends and receives 2 (size - 1) / size times the bytes, as in a ring.
 
         ``size``: devices of the team.
-        ``n_bytes``: of all sums together.
+        ``n_bytes``: the bytes of all sums together.
         """
         if size == 1:
             return 0.0
@@ -96,7 +96,7 @@ class RoundCost:
     sums : float
         Sums over the team.
     launches : float
-        Of kernels, as each device enqueues all of them.
+        The launches of kernels; each device enqueues all of them.
     """
 
     rows: float
@@ -140,7 +140,7 @@ def round_cost(
     speeds : sequence of float
         Values that each device adds to histograms in a second.
     n_rows, n_features : int
-        Of all devices together.
+        The rows and features of all devices together.
     link : SumCost
         Between the devices.
     n_outputs : int, default 1

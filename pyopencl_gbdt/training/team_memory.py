@@ -78,7 +78,7 @@ def estimate_team(
     devices : sequence of Device
         Those of one process; or, with several hosts, each one's, or a single one like all of them.
     n_rows, n_features : int
-        Of all members together.
+        The rows and features of all members together.
     weights : sequence of float or None
         Parts of the rows, in proportion; None is equal parts. Without weights in ``device=``, the
         library divides rows by measured speeds.

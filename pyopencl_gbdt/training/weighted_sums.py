@@ -23,7 +23,7 @@ def check_labels(objective: str, data: Dataset, base_margin: Score | None) -> No
     data : Dataset
         Those with margins to start from are not checked.
     base_margin : float, tuple of float or None
-        Of each output; None: the mean of the labels.
+        The starting margin of each output; None takes the mean of the labels.
     """
     if objective != "reg:squarederror" or data.base_margin is not None:
         return

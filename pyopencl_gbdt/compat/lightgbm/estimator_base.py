@@ -193,7 +193,7 @@ class LGBMModel(BaseEstimator):  # type: ignore[misc]
         eval_set : list of (X, y), or None
             Deprecated: ``eval_X`` and ``eval_y``, each one or a tuple of several.
         eval_names, eval_sample_weight, eval_class_weight, eval_init_score, eval_group : list
-            Of the evaluation sets.
+            Names, weights and so on of the evaluation sets.
         eval_metric : str, callable, list of them, or None
         feature_name, categorical_feature : list or "auto"
         callbacks : list of callable, or None

@@ -277,7 +277,7 @@ def column_shares(params: Mapping[str, Any], n_features: int) -> dict[str, float
 def hessian_factor(params: Mapping[str, Any], objective: str) -> float:
     """Return this library's Hessian divided by LightGBM's.
 
-    Of several classes it is 2 p (1 - p), and p (1 - p) n / (n - 1) there. That of a pair of ranks
+    For several classes it is 2 p (1 - p), and p (1 - p) n / (n - 1) there. That of a pair of ranks
     is twice as large, too, as in XGBoost. That of counts is e^(margin + max_delta_step), and
     e^(margin + poisson_max_delta_step) there, where max_delta_step limits leaves alone.
     """

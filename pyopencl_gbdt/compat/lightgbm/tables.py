@@ -213,7 +213,7 @@ def forced_bounds(path: Any, n_features: int) -> dict[int, list[float]]:
     Raises
     ------
     ParameterError
-        If the file is not there, or names a column that is not.
+        If the file does not exist, or names a column that does not exist.
     """
     if path in (None, ""):
         return {}

@@ -107,7 +107,7 @@ def dumped(
     kind : {"split", "gain"}
         Which importances are told.
     names : list of str
-        Of the columns.
+        The names of the columns.
     infos : sequence of str
         What ``feature_infos`` of the text has for each column.
     rates : sequence of float

@@ -169,7 +169,7 @@ class XGBModel(FittedBooster):
         xgb_model : Booster, estimator, path or None
             A model to continue.
         sample_weight_eval_set, base_margin_eval_set : sequence or None
-            Of each set.
+            The weights or margins of each set.
         feature_weights : array-like or None
             Give it to the constructor.
 

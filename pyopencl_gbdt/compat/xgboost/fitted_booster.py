@@ -114,7 +114,7 @@ class FittedBooster(BaseEstimator):  # type: ignore[misc]
     def coef_(self) -> npt.NDArray[Any]:
         """The weights of a linear model's columns; trees have none.
 
-        Of several classes, XGBoost gives the numbers of ``weights`` in their order in rows of
+        For several classes, XGBoost gives the numbers of ``weights`` in their order in rows of
         ``n_features``, so a row is not a class; ``get_booster().get_score()`` names them.
         """
         linear = self._linear()

@@ -38,7 +38,7 @@ class Categories:
     levels : mapping of int to Levels
         By the number of the column.
     names : sequence of str or None
-        Of all columns.
+        The names of all columns.
     n_features : int
     in_arrow : bool
         Whether ``to_arrow`` may be called.

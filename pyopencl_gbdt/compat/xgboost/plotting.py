@@ -52,7 +52,7 @@ def plot_importance(
     booster : Booster, estimator, or dict of str to float
     ax : matplotlib Axes or None
     height : float
-        Of a bar.
+        The height of a bar.
     xlim, ylim : (float, float) or None
     title, xlabel, ylabel : str
     fmap : path

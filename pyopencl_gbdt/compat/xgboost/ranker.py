@@ -60,7 +60,7 @@ class XGBRanker(XGBRankerMixIn, XGBModel):
         sample_weight : array-like or None
             One for each query.
         eval_group, eval_qid : sequence of array-like, or None
-            Of each evaluation set.
+            The query sizes or query ids of each evaluation set.
         """
         one = given.get
         own = {"weight": one("sample_weight"), "base_margin": one("base_margin")}

@@ -254,7 +254,7 @@ def team_parameters(params: Any, matrix: Any, n_rounds: int, *, continues: bool)
     Raises
     ------
     ParameterError
-        If one process has to train by them.
+        If these parameters need a training by one process.
     """
     settings = Settings(params)
     if settings.is_linear:

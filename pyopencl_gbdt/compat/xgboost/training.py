@@ -73,7 +73,7 @@ def train(
     Returns
     -------
     Booster
-        Of all rounds, also after early stopping.
+        The booster of all rounds, also after early stopping.
 
     Raises
     ------

@@ -151,7 +151,7 @@ class RowBatch:
     ----------
     X : (n_rows, n_features) array-like, DataFrame, sparse matrix, or Features
     label, weight, base_margin, qid, group, label_lower_bound, label_upper_bound : object or None
-        Of these rows, as for ``Dataset``.
+        Labels and so on of these rows, as for ``Dataset``.
     feature_names, feature_types : sequence or None
         As for ``Dataset``.
     where : str

@@ -76,7 +76,7 @@ class Reading:
         In tables: the column of query ids.
     header : bool or "auto"
     file_format : {"auto", "delimited", "libsvm"}
-        Of text.
+        The format of text files.
     categorical_features : object
         Which columns of text are categorical.
     missing : float

@@ -135,7 +135,7 @@ class Team(ABC):
         Parameters
         ----------
         part : array of integers, 1-D, changed
-            Of one length in all members.
+            The arrays of all members have the same length.
         """
         part[:] = self.add_up(SumPart, part)
 
@@ -147,7 +147,7 @@ class Team(ABC):
         Parameters
         ----------
         array : DeviceArray of integers
-            Of the same shape in every member.
+            The arrays of all members have the same shape.
         window : slice, callable or None
             The rows of the array to add up, or what returns them; None is all. A callable may wait
             for the device.
@@ -172,7 +172,7 @@ class Team(ABC):
         Parameters
         ----------
         array : DeviceArray of integers
-            Of the same shape in every member.
+            The arrays of all members have the same shape.
         window : slice, callable or None
             As for ``sum``.
         ends : sequence of int, shape (size + 1,)

@@ -203,7 +203,7 @@ def is_by_all(error: BaseException) -> bool:
 def check_step(stamps: Sequence[Stamp], ranks: Sequence[int]) -> None:
     """Raise an error unless all members have sent the same message at the same position.
 
-    ``stamps``: of every member.
+    ``stamps``: the stamp of every member.
     ``ranks``: the numbers by which errors call the members.
 
     Raises

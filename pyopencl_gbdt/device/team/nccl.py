@@ -232,7 +232,7 @@ class NcclSums:
     Attributes
     ----------
     sums : sequence of NcclSum
-        Of one communicator.
+        The sums of one communicator.
     """
 
     sums: Sequence[NcclSum]

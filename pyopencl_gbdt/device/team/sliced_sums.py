@@ -47,7 +47,7 @@ def packed(part: npt.NDArray[Any]) -> memoryview:
     Parameters
     ----------
     part : array of integers
-        Of any shape; only ``int64`` gets narrower.
+        An array of any shape; only ``int64`` gets narrower.
     """
     flat = np.ascontiguousarray(part).reshape(-1)
     width, n = width_of(flat), flat.size
@@ -68,7 +68,7 @@ def unpacked(message: bytes, dtype: npt.DTypeLike, n: int) -> npt.NDArray[Any]:
     Parameters
     ----------
     dtype : numpy dtype
-        Of the array that was packed.
+        The type of the array that was packed.
     n : int
         The number of its integers.
     """

@@ -52,7 +52,7 @@ class FlatNodes:
     set_begin : int64 array, shape (n_nodes,)
         Where in ``sets`` the node's set begins; 0 without a set.
     sets : int64 array
-        Of each set: the number of words, then the words.
+        For each set, its number of words, then the words.
     """
 
     begin: I64

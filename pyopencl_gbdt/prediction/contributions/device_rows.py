@@ -114,7 +114,7 @@ class DeviceRows(ABC):
         Parameters
         ----------
         sums : DeviceArray of int64, shape (n_rows, n_outputs, n), written
-            Of columns, or of pairs of columns.
+            The sums of columns, or of pairs of columns.
         """
         n_rows, n_outputs, n_told = sums.shape
         n, pairs = n_rows * n_outputs, self._pairs

@@ -233,7 +233,7 @@ def finish(bits: int, of_trees: I64, quanta: I64, margins: F32, base: F32, found
     of_trees : int64 array, shape (n_outputs,)
         The mean of the trees of each output, in quanta.
     quanta : int64 array, shape of ``found``, overwritten
-        Of pairs, the diagonal has the contributions of columns. It may lie in ``found``.
+        For pairs, the diagonal has the contributions of columns. It may lie in ``found``.
     margins, base : float32 array, shape (n_outputs, n_rows)
     found : float64 array, written
         Shape (n_rows, n_outputs, n_features + 1), or (n_rows, n_outputs, n_features + 1, n_features

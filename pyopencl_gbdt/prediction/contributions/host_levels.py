@@ -30,7 +30,7 @@ class _Level:
     Attributes
     ----------
     nodes : slice
-        Of all nodes.
+        The place of the level's nodes among all nodes.
     inner : int64 array
         The nodes that split, by their places in the level.
     own : slice
@@ -170,7 +170,7 @@ class HostLevels(TreeSums):
         Parameters
         ----------
         quanta : int64 array, shape (n_outputs, n_pairs + n_used, n_rows), written
-            Of each pair of features; that of i and j < i is in ``i * (i - 1) / 2 + j``. Then of
+            The sum of each pair of features, i and j < i in ``i * (i - 1) / 2 + j``. Then that of
             each feature.
         """
         n_pairs = quanta.shape[1] - self._factors.used.size

@@ -50,8 +50,8 @@ class PathFactors:
         The nodes of each depth, ascending; children are neighbours.
     depth : int64 array, shape (n_nodes,)
     state : int64 array, shape (n_nodes,)
-        Of an inner node: the node on its path that is the child of the nearest inner node with the
-        same feature; the root if there is none. Of a leaf: itself.
+        For an inner node, the node on its path that is the child of the nearest inner node with the
+        same feature; the root if there is none. For a leaf, the leaf itself.
     bits : int
         k: contributions are multiples of 2^-k.
     share : float64 array, shape (n_nodes,)
