@@ -12,7 +12,7 @@ from pyopencl_gbdt import Dataset, Model, train
 from pyopencl_gbdt.categories.statistic_columns import replace_by_statistics, targets_of
 from pyopencl_gbdt.comparison.tuning_fits import KernelTimes
 from pyopencl_gbdt.device import open_device
-from pyopencl_gbdt.errors import DataError, ModelFormatError, ParameterError
+from pyopencl_gbdt.errors import DataError, ModelFormatError
 from pyopencl_gbdt.model import to_json, to_xgboost_json
 from pyopencl_gbdt.model.combinations import Part
 from pyopencl_gbdt.model.statistics import LevelTable, Statistics
@@ -244,19 +244,6 @@ def test_files_that_lie_are_refused(models, tmp_path, place, value, words):
     path.write_text(json.dumps(document))
     with pytest.raises(ModelFormatError, match=words):
         Model.load_model(path)
-
-
-@pytest.mark.parametrize(
-    "more",
-    [
-        {"tree_method": "exact"},
-        {"objective": "survival:cox", "cat_method": "statistics"},
-        {"monotone_constraints": [0, 1]},
-    ],
-)
-def test_what_has_no_statistics_is_refused(more):
-    with pytest.raises(ParameterError, match=r"categor|levels"):
-        fitted("binary", **more)
 
 
 def test_interactions_hold_for_statistics():

@@ -219,19 +219,6 @@ def test_predictions_and_leaves_are_those_of_xgboost(theirs):
     np.testing.assert_allclose(ours.inplace_predict(X), other.inplace_predict(X), rtol=2e-6)
 
 
-def test_all_rounds_predict_unless_some_are_named(matrix):
-    test = xgb.DMatrix(*rows(seed=3))
-    own = xgb.train(
-        {"eta": 1}, matrix, 30, evals=[(test, "test")], early_stopping_rounds=2, verbose_eval=False
-    )
-    n_rounds, best = own.num_boosted_rounds(), own.best_iteration
-    assert best + 1 < n_rounds
-    assert np.array_equal(own.predict(test), own.predict(test, iteration_range=(0, n_rounds)))
-    until_best = own.predict(test, iteration_range=(0, best + 1))
-    assert not np.array_equal(own.predict(test), until_best)
-    assert np.array_equal(own[: best + 1].predict(test), until_best)
-
-
 @pytest.mark.parametrize(
     ("how", "error", "words"),
     [

@@ -9,8 +9,6 @@ from sklearn.base import clone
 
 from pyopencl_gbdt import (
     GBDTClassifier,
-    GBDTRandomForestClassifier,
-    GBDTRandomForestRegressor,
     GBDTRanker,
     GBDTRegressor,
 )
@@ -141,11 +139,3 @@ def test_other_classes_are_refused():
     with pytest.raises(DataError, match="the model to continue has the classes"):
         steps.fit(X, LABELS)
     assert steps.classes_.tolist() == ["low", "middle", "top"]
-
-
-@pytest.mark.parametrize("kind", [GBDTRandomForestRegressor, GBDTRandomForestClassifier])
-def test_forests_refuse_it(kind):
-    forest = kind(n_estimators=2, warm_start=True, **SMALL)
-    with pytest.raises(ParameterError, match="warm_start=True: expected False for GBDTRandomFo"):
-        forest.fit(X, Y > 0)
-    assert not hasattr(forest, "model_")

@@ -373,8 +373,3 @@ def test_labels_outside_the_distribution(name, label, words):
     y[5] = label
     with pytest.raises(DataError, match=words):
         train({**PARAMS, "objective": name}, Dataset(X, y))
-
-
-def test_several_targets_are_refused():
-    with pytest.raises(DataError, match="y has 2 columns: expected one for objective"):
-        train({**PARAMS, "objective": "dist:normal"}, Dataset(X, np.stack([X[:, 0]] * 2, 1)))

@@ -2,7 +2,6 @@
 
 import pytest
 
-from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.pages.cuts import MOST_LEVELS
 from pyopencl_gbdt.parameters.category_offers import SETS, STATISTICS, Offer, offers
 from pyopencl_gbdt.parameters.parameters import Parameters
@@ -39,9 +38,3 @@ def test_a_column_of_more_levels_than_sets_have_offers_statistics_alone():
     params = Parameters.from_dict({"cat_method": "both"})
     found = offers(params, {0: MOST_LEVELS, 1: MOST_LEVELS + 1})
     assert found == {0: BOTH, 1: STATISTICS}
-
-
-def test_levels_that_offer_nothing_are_refused():
-    words = r"min_statistic_levels=18: expected max_set_levels \+ 1 at most"
-    with pytest.raises(ParameterError, match=words):
-        offered(min_statistic_levels=18)

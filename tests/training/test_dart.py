@@ -260,7 +260,6 @@ def test_too_many_rounds_for_the_memory_are_named():
         ({"sample_type": "some"}, r"sample_type='some': expected 'uniform' or 'weighted'"),
         ({"normalize_type": "trees"}, r"normalize_type='trees': expected 'tree' or 'forest'"),
         ({"booster": "gblinear"}, r"booster='gblinear': linear models are not here yet; give"),
-        ({"tree_method": "exact"}, r"tree_method='exact': expected 'hist' for booster='dart'"),
     ],
 )
 def test_what_is_wrong_is_named(params, words):

@@ -9,7 +9,7 @@ from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.callbacks import LearningRateScheduler, TrainingCheckPoint
 from pyopencl_gbdt.callbacks.base import as_text, from_text
 from pyopencl_gbdt.device import open_device
-from pyopencl_gbdt.errors import MemoryPlanError, ModelFormatError, ParameterError
+from pyopencl_gbdt.errors import MemoryPlanError, ModelFormatError
 from pyopencl_gbdt.fit import parts as fit_parts
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
@@ -175,13 +175,3 @@ def test_damaged_states_are_refused(text, words):
         from_text({"b": text}, {"a": 2}, "file")
     state = {"a": np.array([1.5, -2], np.float32)}
     assert_same_bits(from_text(as_text(state), {"a": 2}, "file")["a"], state["a"])
-
-
-def test_models_cannot_be_continued():
-    X, score, _ = rows(60)
-    data = Dataset(X, score)
-    params = {"device": TEST_DEVICE, "n_estimators": 1, "max_depth": 1}
-    before = train(params, data)
-    with pytest.raises(ParameterError, match="model: expected none to continue with ordered"):
-        train({**params, "boosting_type": "Ordered"}, data, model=before)
-    assert train({**params, "boosting_type": "Plain"}, data).ensemble.trees == before.ensemble.trees

@@ -220,7 +220,7 @@ def test_nodes_that_are_not_there_are_refused(roots, name):
 
 @pytest.mark.parametrize(
     "objective",
-    ["rank:ndcg", "survival:cox", "survival:aft", "kernel: g = margin - label; h = 1.0f;"],
+    ["rank:ndcg", "survival:cox", "survival:aft", "dist:normal", "kernel: g = label; h = 1.0f;"],
 )
 def test_losses_with_kernels_of_their_own_take_one_target(objective):
     rows = Dataset(np.zeros((4, 1)), np.ones((4, 2)), group=[4])
