@@ -37,11 +37,12 @@ from pyopencl_gbdt.device.team.nccl import may_join
 from pyopencl_gbdt.device.timing import Stopwatch, middle
 from pyopencl_gbdt.model.tree import Tree
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.training.division import best_team, histogram_speed
-from pyopencl_gbdt.training.round_cost import (
+from pyopencl_gbdt.training.division import (
     LAUNCHES,
     ON_CARDS,
     THROUGH_HOST,
+    best_team,
+    histogram_speed,
     round_cost,
     streamed_seconds,
     sum_bytes,

@@ -41,8 +41,7 @@ from pyopencl_gbdt.device.timing import clock, repeated
 from pyopencl_gbdt.dtypes import CANDIDATE
 from pyopencl_gbdt.pages.parted_cuts import parted_cuts
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.training.division import histogram_speed
-from pyopencl_gbdt.training.round_cost import sum_bytes
+from pyopencl_gbdt.training.division import histogram_speed, sum_bytes
 
 #: Bytes of the arrays that are summed.
 SIZES = [1 << bits for bits in (10, 13, 16, 19, 21)]

@@ -1,6 +1,6 @@
 """What the sums of a round cost where several workers share the rows: bytes, messages, seconds.
 
-`pyopencl_gbdt/training/round_cost.py` has the cost of a round, to which these are links.
+`pyopencl_gbdt/training/division.py` has the cost of a round, to which these are links.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.training.round_cost import RoundCost, round_cost
+from pyopencl_gbdt.training.division import RoundCost, round_cost
 
 #: Seconds that packing and unpacking take for each byte of the integers; AMD EPYC, Zen 5, one core.
 PACKING = 0.2e-9

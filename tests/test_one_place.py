@@ -49,7 +49,7 @@ TELL_BYTES = {
         "data/arrays/sparse.py nbytes", "data/batches/passes.py _bytes_of",
     },
     "traffic: what kernels read and write, and members send": {
-        "training/round_cost.py sum_bytes", "prediction/predict.py walk_bytes",
+        "training/division.py sum_bytes", "prediction/predict.py walk_bytes",
         "prediction/predict.py row_bytes", "prediction/predict_sparse.py searched_bytes",
         "comparison/plan.py floor_bytes", "profiling/traffic.py n_bytes",
         "profiling/profile.py _n_bytes",

@@ -23,8 +23,7 @@ from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.objectives import Objective
 
 if TYPE_CHECKING:
-    from pyopencl_gbdt.gradients.gather_drawn import GatherDrawn
-    from pyopencl_gbdt.gradients.sample import Sample
+    from pyopencl_gbdt.gradients.sample import GatherDrawn, Sample
     from pyopencl_gbdt.gradients.sketch import Sketch, SplitGradients
     from pyopencl_gbdt.gradients.sources import GradientSource
     from pyopencl_gbdt.growth.category_sets import FinishedSets
@@ -155,7 +154,7 @@ def _sample(parts: FitParts, objective: Objective) -> Sample:
 
 
 def _gather(parts: FitParts, drawn: FitRows) -> GatherDrawn:
-    from pyopencl_gbdt.gradients.gather_drawn import GatherDrawn
+    from pyopencl_gbdt.gradients.sample import GatherDrawn
 
     return GatherDrawn(parts.arena, parts.rows, parts.ways, drawn)
 

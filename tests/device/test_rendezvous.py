@@ -11,7 +11,7 @@ from itertools import pairwise
 
 import pytest
 
-from pyopencl_gbdt.device.team import arrivals
+from pyopencl_gbdt.device.team import rendezvous
 from pyopencl_gbdt.device.team.handshake import HELLO_BYTES, PROOF_BYTES, Limits, Listening
 from pyopencl_gbdt.device.team.messages import RowCount
 from pyopencl_gbdt.device.team.rendezvous import Rendezvous
@@ -127,7 +127,7 @@ def joined(others, **limits):
 
 def test_a_slow_stranger_holds_up_nobody(monkeypatch):
     """He sends a byte now and then, of what may be a hello."""
-    monkeypatch.setattr(arrivals, "HANDSHAKE_SECONDS", 60)
+    monkeypatch.setattr(rendezvous, "HANDSHAKE_SECONDS", 60)
 
     def slow(stack, address):
         (one,) = strangers(stack, address, 1)
@@ -140,15 +140,15 @@ def test_a_slow_stranger_holds_up_nobody(monkeypatch):
 
 def test_many_strangers(monkeypatch):
     """Few wait at a time, all in one thread; members come in behind them."""
-    monkeypatch.setattr(arrivals, "MOST_WAITING", 8)
-    monkeypatch.setattr(arrivals, "HANDSHAKE_SECONDS", 0.4)  # a member needs some, too
-    most, register = [0], arrivals.Arrivals._register
+    monkeypatch.setattr(rendezvous, "MOST_WAITING", 8)
+    monkeypatch.setattr(rendezvous, "HANDSHAKE_SECONDS", 0.4)  # a member needs some, too
+    most, register = [0], rendezvous.Arrivals._register
 
     def watched(self):
         most[0] = max(most[0], len(self._waiting))
         register(self)
 
-    monkeypatch.setattr(arrivals.Arrivals, "_register", watched)
+    monkeypatch.setattr(rendezvous.Arrivals, "_register", watched)
     seconds, found = joined(lambda stack, address: strangers(stack, address, 24))
     assert [value for value, _ in found] == [[0, 1]] * 2
     assert most == [8]
@@ -201,10 +201,10 @@ def has_ended(link):
 
 def test_time_is_over_for_one_that_goes_on_slowly(monkeypatch):
     """Each byte that he sends gives him no more time."""
-    monkeypatch.setattr(arrivals, "HANDSHAKE_SECONDS", 0.2)
+    monkeypatch.setattr(rendezvous, "HANDSHAKE_SECONDS", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         is_open = [True]
-        waits = arrivals.Arrivals(listener, lambda: is_open[0], lambda: Listening(b"key", 0, 2))
+        waits = rendezvous.Arrivals(listener, lambda: is_open[0], lambda: Listening(b"key", 0, 2))
         thread = threading.Thread(target=waits.run)
         thread.start()
         began = time.monotonic()
@@ -237,14 +237,14 @@ class NoDescriptors:
 
 def test_no_descriptor_is_left(monkeypatch):
     """It is tried again after a pause, not all the time, and the member comes in then."""
-    monkeypatch.setattr(arrivals, "PAUSE", 0.1)
-    made, real = [], arrivals.Arrivals.__init__
+    monkeypatch.setattr(rendezvous, "PAUSE", 0.1)
+    made, real = [], rendezvous.Arrivals.__init__
 
     def init(self, listener, *rest):
         made.append(NoDescriptors(listener, 3))
         real(self, made[-1], *rest)
 
-    monkeypatch.setattr(arrivals.Arrivals, "__init__", init)
+    monkeypatch.setattr(rendezvous.Arrivals, "__init__", init)
     _, found = joined(lambda stack, address: None)
     assert [value for value, _ in found] == [[0, 1]] * 2
     calls = max((one.calls for one in made), key=len)[:4]

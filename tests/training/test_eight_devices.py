@@ -8,9 +8,9 @@ import pytest
 from pyopencl_gbdt import Dataset
 from pyopencl_gbdt.model import to_json
 from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.training.division import sum_bytes
 from pyopencl_gbdt.training.fit import Fit
 from pyopencl_gbdt.training.preparing import prepare
-from pyopencl_gbdt.training.round_cost import sum_bytes
 from pyopencl_gbdt.training.train import opened_fit
 from tests.conftest import TEST_DEVICE
 from tests.training.test_team import listed

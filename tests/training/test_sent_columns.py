@@ -8,7 +8,7 @@ from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.device.switches import LEVEL_COLUMNS, SENT_COLUMNS
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.fit import page_schedule
-from pyopencl_gbdt.fit.column_stream import ColumnsTogether, ColumnStream, places_of, runs_of
+from pyopencl_gbdt.fit.columns_in_turn import ColumnsTogether, ColumnStream, places_of, runs_of
 from pyopencl_gbdt.model import to_json
 from pyopencl_gbdt.training import fit as fit_module
 from tests.conftest import TEST_DEVICE

@@ -15,7 +15,7 @@ from pyopencl_gbdt.device.selection import find_several, main_device, names_seve
 from pyopencl_gbdt.errors import DeviceError, ParameterError
 from pyopencl_gbdt.model import to_json
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.training import division, round_cost
+from pyopencl_gbdt.training import division
 from pyopencl_gbdt.training.fit import Fit
 from tests.conftest import TEST_DEVICE
 from tests.layouts.rows import LABELS, WEIGHT, X
@@ -258,11 +258,11 @@ def test_a_rule_decides_without_weights(monkeypatch):
 def test_more_devices_are_never_expected_to_be_slower(joined, n_rows, n_outputs):
     """Of eight made-up cards as many train as are expected to be fastest; weak ones do not."""
     params = Parameters.from_dict({"max_depth": 8})
-    link = round_cost.ON_CARDS if joined else round_cost.THROUGH_HOST
+    link = division.ON_CARDS if joined else division.THROUGH_HOST
 
     def seconds(speeds):
         facts = speeds, params, n_rows, 28, link
-        return round_cost.round_cost(*facts, n_outputs=n_outputs).seconds
+        return division.round_cost(*facts, n_outputs=n_outputs).seconds
 
     more = {"joined": joined, "n_outputs": n_outputs}
     taken = division.best_team([7e11] * 8, params, n_rows, 28, **more)
@@ -291,10 +291,10 @@ def test_the_model_of_costs_beside_four_cards(rows_features_depth, classes, meas
     """Milliseconds of a round of 1, 2 and 4 H100, of ``docs/scaling.md``."""
     millions, n_features, depth = rows_features_depth
     params = Parameters.from_dict({"max_depth": depth})
-    facts = params, millions * 10**6, n_features, round_cost.ON_CARDS
-    more = {"n_outputs": classes, "launches": round_cost.LAUNCHES}
+    facts = params, millions * 10**6, n_features, division.ON_CARDS
+    more = {"n_outputs": classes, "launches": division.LAUNCHES}
     for size, ms in zip((1, 2, 4), measured, strict=False):
-        cost = round_cost.round_cost([4.4e11] * size, *facts, **more)
+        cost = division.round_cost([4.4e11] * size, *facts, **more)
         assert 1e3 * cost.seconds == pytest.approx(ms, rel=0.17)
 
 

@@ -24,10 +24,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from pyopencl_gbdt.device.team.arrivals import Arrivals
 from pyopencl_gbdt.device.team.channel import VALUE, Channel, LostError
 from pyopencl_gbdt.device.team.handshake import Limits, Listening, StrangerError, connect
-from pyopencl_gbdt.device.team.rendezvous import Address, Rendezvous, listening
+from pyopencl_gbdt.device.team.rendezvous import Address, Arrivals, Rendezvous, listening
 from pyopencl_gbdt.device.team.sockets import SocketTeam
 from pyopencl_gbdt.errors import ParameterError, TeamError
 from pyopencl_gbdt.lazy_dataclasses import dataclass
