@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from pyopencl_gbdt.device import Launch, Variant
+from pyopencl_gbdt.device.arena import zeros
 from pyopencl_gbdt.device.program import Action
 from pyopencl_gbdt.device.switches import JOINT_CODES
 from pyopencl_gbdt.dtypes import SUM
@@ -23,7 +26,7 @@ from pyopencl_gbdt.primitives.histogram_kernel import (
     shared_groups,
     work_groups,
 )
-from pyopencl_gbdt.primitives.packed_codes import JoinedCodes
+from pyopencl_gbdt.primitives.packed_codes import JoinedCodes, PackedCodes
 from pyopencl_gbdt.primitives.tiled_codes import TiledCodes
 from pyopencl_gbdt.primitives.tiled_histogram_kernel import (
     TiledHistogramKernel,
@@ -89,6 +92,8 @@ class Histogram:
             from pyopencl_gbdt.growth.open_columns import open_places
 
             open_places(parts, self.groups, self.kernel.page.order.row_codes)
+        if isinstance(self.kernel, HistogramKernel) and self.kernel.adds_words:
+            arena.array("window_rows", self.kernel.n_ranges, np.uint32, zeros)
         groups, cells = (self.groups, n_codes) if partials else (1, 1)
         arena.array("pool", (self.nodes.slots, n_codes, 2), SUM)
         arena.array("partial", (groups, 2, cells, 2), SUM)
@@ -133,7 +138,15 @@ class Histogram:
         return HistogramKernel(
             arena.device, rows.codes, self.features.layout, variant,
             wg_size=size, skips_unsampled=skips, adds=adds, opened=self.opened,
+            lasting=self._codes_last(rows.codes),
         )  # fmt: skip
+
+    def _codes_last(self, codes: PackedCodes) -> bool:
+        """Tell whether all rows have one page, whose codes stay as they are for the whole fit."""
+        rows = self.rows  # others gather rows, or share a device with other pages
+        one_page = type(rows) is FitRows and len(rows.page_rows) == 1
+        written = self.ways.facts.pages.has_statistics  # round by round
+        return one_page and not written and codes.fullest is None
 
     def level(
         self, depth: int, sums: LevelSums | None = None, opened: dict[str, Any] | None = None
@@ -176,6 +189,8 @@ class Histogram:
         codes: Any = page.codes if self.joint is None else self.joint.codes  # of the kernel's kind
         of_rows = page.part.arguments("even_rows", "odd_rows", "quanta", "scale", "pool", "partial")
         arrays: dict[str, Any] = {**page.arguments("levels", "nodes"), **of_rows}
+        if isinstance(self.kernel, HistogramKernel) and self.kernel.adds_words:
+            arrays["windows"] = self.arena["window_rows"]
         if self.features.most_at_steps:
             arrays["n_first"] = self.features.n_at(depth)
         return self.kernel.level(

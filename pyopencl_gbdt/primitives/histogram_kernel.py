@@ -218,7 +218,12 @@ class HistogramKernel:
         The variant that was built.
     partials : bool
         Whether each work-group writes sums of its own, which another launch adds up.
+    adds_words : bool
+        Whether rows of large nodes are added by words: a level's launch takes ``windows``, a
+        uint32 array of ``n_ranges`` that is 0 before the first one.
     """
+
+    adds_words = False
 
     def __init__(
         self,
@@ -232,9 +237,10 @@ class HistogramKernel:
         adds: bool = False,
         joint: JointSums | None = None,
         opened: bool = False,
+        lasting: bool = False,
     ) -> None:
         self.device, self.page, self.layout, self._joint = device, page, layout, joint
-        self._opened = opened
+        self._opened, self._lasting = opened, lasting
         self._wg_size, self._skips, self._adds = wg_size, skips_unsampled, adds
         self._n_rows = page.codes.shape[1]
         self.n_features = int(layout.fullest.size)
@@ -292,6 +298,8 @@ class HistogramKernel:
         if self._opened:
             order = self.page.order
             self._numbers |= {"block_features": order.block_features, "row_codes": order.row_codes}
+        self.adds_words = self._lasting and own_sums and byte and self.page.n_copies == 1
+        self.adds_words &= not self._opened
         return self.device.build(
             "histogram_cpu",
             wg_size=1,
@@ -304,6 +312,7 @@ class HistogramKernel:
             adds=self._adds,
             copied=self.page.n_copies > 1,
             opened=self._opened,
+            words=self.adds_words,
         )
 
     def _build_banks(self, variant: Variant) -> Program:

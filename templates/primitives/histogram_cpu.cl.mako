@@ -16,11 +16,13 @@
 ##         pairs, sums of its own that a work-group has (0: none);
 ##         adds, pool slots hold sums of other pages or devices (or 0), to which these are added; copied, each
 ##         tree has codes of its own, `copy_codes` behind those of the tree before; opened, nodes need the sums of
-##         some features alone: if these are at most half of a range's, the others' stay 0
-<%page args="wg_size, chunk, block, places, prefetch, sampled, pairs, adds, copied, opened"/>
+##         some features alone: if these are at most half of a range's, the others' stay 0; words, rows of large nodes
+##         are added by words, see `window_sums`, of codes of a byte that a fit does not change
+<%page args="wg_size, chunk, block, places, prefetch, sampled, pairs, adds, copied, opened, words"/>
 <%namespace name="straddling" file="partials.cl.mako"/>
 <%namespace name="pieces" file="pieces.cl.mako"/>
 <%namespace name="packed" file="packed_sums.cl.mako"/>
+<%namespace name="windows" file="window_sums.cl.mako"/>
 <%
     code, word, bits = ("u8", "u32", 8) if block == 16 else ("u16", "u64", 16)
     opens = ("const u32 open_first, const u32 open_of_tree, const u32 open_words, const u32 block_features, "
@@ -93,6 +95,9 @@ FN void add_to_open(GLOBAL i64x2* target, const i64x2 pair, GLOBAL const u32* li
 % if pairs:
 ${packed.functions(code, places, prefetch)}
 % endif
+% if words:
+${windows.functions()}
+% endif
 % if sampled:
 #define RUN 1024 /* rows of which those that were drawn are picked out together */
 
@@ -121,7 +126,7 @@ FN u32 list_drawn(u32* drawn, const piece_t piece, const u32 run, const u32 run_
 
 % endif
 KERNEL(${wg_size}) histogram(
-${pieces.arguments(dense=True, sum="i64x2", more="const u64 copy_codes, " * copied + opens * opened)}) {
+${pieces.arguments(dense=True, sum="i64x2", more="const u64 copy_codes, " * copied + opens * opened + "GLOBAL u32* windows, " * words)}) {
 % if pairs:
     LOCAL_ARRAY(i64x2, pairs, ${pairs});
 % endif
@@ -163,12 +168,12 @@ ${packed.begin(block, code, "first_copy" if copied else "mine")}\
 % else:
         u32 first = ${open_begin};
 % if pairs:
-        source.rows = rows;
-        source.wide = wide;
-        /* nodes below the root have many rows of one code, so that sums overflow. PoCL, 1 M x 28, processor ms a
-           round where nodes of a sixteenth of the rows pack and where roots alone do: depth 8 172 and 157, 201 and 189; 6 122 and 113, 135, 135 */
-        const u32 packs = !wide && piece.in_order;
-        ${"if (!few) " if opened else ""}first = add_piece(pairs, target + code_begin, piece, packs, &source, &most_rows);
+        source.rows = rows, source.wide = wide;
+% if words:
+        first = add_windows((LOCAL i64*)pairs, target, piece, &source, n_rows, node->count, &windows[GROUP_ID]);
+        if (first < piece.end)
+% endif
+        ${"if (!few) " if opened else ""}first = add_piece(pairs, target + code_begin, piece, &source, &most_rows);
 % endif
         for (u32 at = first; at < piece.end; at++) {
             const u32 row = piece.in_order ? at - piece.base : rows[at];

@@ -41,7 +41,7 @@ LIBRARIES = frozenset(
         "border_sums",
         "level_places",
         "stretches",
-        "packed_sums",
+        *("packed_sums", "window_sums"),
         *("packed_rows", "pairs_of_nodes", "places_of_trees"),
         "search_of_pairs",
         "roots_together",
@@ -232,6 +232,7 @@ VALUES: dict[str, list[Any]] = {
             "gathered",
             "opened",
             "copied",
+            "words",
             "noisy",
             "smooth",
             "squared",
@@ -308,6 +309,10 @@ def _together(template: str, params: dict[str, Any]) -> bool:
     if params.get("opened") and any(
         map(params.get, ("sparse", "categories", "gathered", "copied"))
     ):
+        return False
+    if params.get("words") and any(map(params.get, ("opened", "copied", "sampled"))):
+        return False
+    if params.get("words") and (not params.get("pairs") or params["block"] != 16):
         return False
     if template.startswith("split"):
         inexact = params.get("monotone") or params.get("shrunk") or params.get("clipped")

@@ -80,11 +80,11 @@ SOURCES = {
     ),
     "histogram_cpu-all_rows": (
         "histogram_cpu",
-        {**_CPU, "prefetch": 24, "sampled": False, "pairs": 8192, "adds": False},
+        {**_CPU, "prefetch": 24, "sampled": False, "pairs": 8192, "adds": False, "words": True},
     ),
     "histogram_cpu-sampled": (
         "histogram_cpu",
-        {**_CPU, "prefetch": 0, "sampled": True, "pairs": 0, "adds": True},
+        {**_CPU, "prefetch": 0, "sampled": True, "pairs": 0, "adds": True, "words": False},
     ),
     "histogram_banks-two_bytes": (
         "histogram_banks",
