@@ -26,7 +26,6 @@ from pyopencl_gbdt.pages.sources import (
     planned_codes,
     source_of,
 )
-from pyopencl_gbdt.pages.summary_cuts import summary_cuts
 from pyopencl_gbdt.pages.together import cut_together
 from pyopencl_gbdt.primitives.checks import run
 from pyopencl_gbdt.primitives.packed_codes import BlockOrder, PackedCodes, code_dtype, empty_codes
@@ -224,6 +223,8 @@ class Quantizer:
     def cuts(self) -> Cuts:
         """Sort the columns of ``cut``, and cut them into bins of equally many rows, or weight."""
         if not self.exact:
+            from pyopencl_gbdt.pages.summary_cuts import summary_cuts
+
             blocks, shape = self.source.host_blocks(), (self.n_rows, self.n_features)
             return summary_cuts(
                 self.device, blocks, self.weight, shape, self.cut, self.max_bin, self.rule

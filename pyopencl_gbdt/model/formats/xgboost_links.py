@@ -13,12 +13,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import field
 from decimal import Decimal
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pyopencl_gbdt.lazy_dataclasses import dataclass
-from pyopencl_gbdt.model.formats.json_cursor import Cursor
+
+if TYPE_CHECKING:
+    from pyopencl_gbdt.model.formats.json_cursor import Cursor
 
 _ONE = np.float32(1.0)
 _CLAMP = np.float32(1e-6)
@@ -296,7 +298,7 @@ def read_objective_parameters(learner: Cursor, objective: str, key: str) -> dict
                 found[name] = _value(group.member(name), link, name, decimal=True)
     if learner.has("attributes") and learner.member("attributes").has(key):
         place = learner.member("attributes").member(key)
-        ours = Cursor(_object(place), place.place, place.source)
+        ours = type(place)(_object(place), place.place, place.source)
         for name in ours.fields():
             if name not in link.ours:
                 place.fail(f"parameters out of {list(link.ours)} for {objective}")
