@@ -50,7 +50,7 @@ def searched(device, rng, layout, counts, kind="random", *, depth=4, trees=None,
         params["colsample_bynode"] = 0.5
     parts = make_parts(device, layout, codes, max_depth=depth + 1, outputs=n_trees,
                         tree_method="exact", work_group_size=1, **params)  # fmt: skip
-    assert recipe.choose_recipe(parts.ways.facts).search is recipe.ColumnSearch
+    assert recipe.choose_recipe(parts.ways.facts).search is ColumnSearch
     wide = [kind == "large" or scale.wide for scale in SCALES[:n_trees]]
     set_scale(parts, *(replace(scale, wide=w) for scale, w in zip(SCALES, wide, strict=False)))
     nodes, _ = level_nodes(counts, 64)
