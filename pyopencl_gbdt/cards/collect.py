@@ -144,7 +144,7 @@ class Collector:
                 self._safer()
 
     def take(self, steps: Sequence[Step], *, way: str = "") -> None:
-        """Take steps; behind one that ends or stops the worker, another worker goes on."""
+        """Take steps; if one ends or stops the worker, another worker takes the next ones."""
         waiting = list(steps)
         while waiting:
             first = not self.card.steps and self.card.minutes is None

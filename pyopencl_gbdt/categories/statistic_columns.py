@@ -146,7 +146,7 @@ class RoundStatistics:
         return [] if self.orders is None else [self.orders.turn()]
 
     def begin_round(self, number: int, trees: Callable[[], list[Tree]]) -> None:
-        """Choose combinations, if it is their time; ``trees`` returns all trees so far."""
+        """Choose combinations, if this round does; ``trees`` returns all trees so far."""
         if self.combining is not None and self.combining.is_due(number):
             self.combining.choose(trees(), number)
 
@@ -156,7 +156,7 @@ class RoundStatistics:
             self.orders.take(number)
 
     def end_round(self, number: int, trees: Callable[[], list[Tree]], first: int) -> None:
-        """Score pairs of columns, if it is their time, as ``ColumnCombinations.score`` does."""
+        """Score pairs of columns before some rounds, as ``ColumnCombinations.score`` does."""
         if self.combining is not None and is_scored(number + 1):
             self.combining.score(trees(), number + 1, first)
 

@@ -344,13 +344,13 @@ class TakeColumns(ColumnsTaken):
     Parameters
     ----------
     rows : FitRows
-        Whose pages bring them.
+        The rows whose pages bring the columns.
     draws : sequence of Launch
-        Draw the columns of some trees, ...
+        The launches that draw the columns of some trees.
     drawn : uint32 DeviceArray, shape (n_trees or more, n_drawn)
-        ... and list them here.
+        The list that these launches write.
     gathers : sequence of sequence of Launch
-        What gathers them on the device for histograms, page by page.
+        The launches that gather columns on the device for histograms, page by page.
     """
 
     name = "columns that pages bring"

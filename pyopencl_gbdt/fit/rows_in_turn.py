@@ -101,7 +101,7 @@ def copied_share(schedule: PageSchedule) -> float:
 
 
 class ColumnsTaken:
-    """The action after which pages bring other columns; it decides itself what runs before."""
+    """The action after which pages bring other columns; it runs the stream's actions itself."""
 
     name = ""
 

@@ -174,7 +174,7 @@ def percent_gathered(facts: FitFacts, caps: Capabilities) -> int:
 
 
 def percent_of_levels(facts: FitFacts, caps: Capabilities) -> int:
-    """Return the same for columns that the levels of a tree draw."""
+    """Return the most that the histograms of columns of levels may take of those of all."""
     percent: int = variant_of("gather_columns", facts, caps).params["levels"]
     return percent
 

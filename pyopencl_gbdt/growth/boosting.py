@@ -100,7 +100,7 @@ class FollowingRows(Protocol):
         roots : DeviceArray of uint32
             The first node of every tree.
         tree : int
-            By its place in ``roots``.
+            The tree's place in ``roots``.
         longest : int
             Most nodes on the way to a leaf.
         values : DeviceArray of float32, shape (n_rows,)

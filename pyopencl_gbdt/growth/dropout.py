@@ -319,7 +319,7 @@ class DropoutBoosting(Boosting):
         return {**sizes, **self.arena.arguments("sets", "kept_sets")}
 
     def follow(self, rows: FollowingRows, batch: Batch) -> list[Action]:
-        """Take rows whose margins ``end_round`` is to update."""
+        """Take further rows; ``end_round`` updates their margins."""
         from pyopencl_gbdt.growth.kept_trees import FollowedWeighted
 
         if rows.has_values and all(one.rows is not rows for one in self._followed):

@@ -257,7 +257,7 @@ class JointBlocks:
 
 
 def joint_order(parts: FitParts) -> BlockOrder:
-    """Return where the joint codes of a row lie that histograms read."""
+    """Return the order of a row's joint codes, as histograms read them."""
     return order_of_places(parts.features.joined, parts.arena.device.caps)
 
 

@@ -324,7 +324,7 @@ class BestFirst:
         A leaf's rank, an expression of C: of ``gain`` (float32, what its split gains) and ``node``
         (its ``node_t``). Of equal ranks the leaf that was made first is taken.
     picks : int
-        Leaves of a tree that split in a step at most. With several, some split too early, and the
+        Most leaves of a tree that split in one step. With several, some split too early, and the
         tree does not get them: it is the same for any number.
     """
 

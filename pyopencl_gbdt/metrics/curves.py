@@ -135,7 +135,7 @@ _AMS_EDGE = 10.0
 def ams(label: F32, prediction: F32, weight: F32 | None = None, number: float = 0.15) -> float:
     """Return the approximate median significance of the rows with the largest predictions.
 
-    ``number`` is their share of all rows; with 0 and 1, the largest value of all shares counts.
+    ``number`` is their share of all rows; 0 and 1 take the share with the largest result.
     Rows whose label is above 0.5 are signal, with the weight s, the others background, with the
     weight b: ``sqrt(2 ((s + b + 10) ln(1 + s / (b + 10)) - s))``. Adam-Bourdarios et al. 2014,
     "The Higgs boson machine learning challenge"; XGBoost 3.2, ``src/metric/rank_metric.cc``, which

@@ -142,7 +142,7 @@ def feature_number(ensemble: Ensemble, feature: str | int) -> int:
 
 
 def _number_of(ensemble: Ensemble, name: str) -> int | None:
-    """Return the number of the feature of this name; names of columns are not made up."""
+    """Return the number of the feature of this name; None if no feature has it."""
     names, n_columns = ensemble.feature_names, ensemble.n_features
     if names is not None and name in names:
         return names.index(name)

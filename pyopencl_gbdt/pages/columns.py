@@ -139,7 +139,7 @@ def _runs(columns: Columns, keys: U64, weight: I64) -> _ColumnRuns:
 
 
 def _bin_ends(columns: Columns, runs: _ColumnRuns, weight: I64, max_bin: int, rule: CutRule) -> I64:
-    """Return the index of every bin's last run; every run is one unless a feature has too many."""
+    """Return the index of every bin's last run; a run is a bin unless a feature has too many."""
     ends = np.ones(runs.feature.size, np.bool_)
     n_runs = np.bincount(runs.feature, minlength=columns.n_features)
     begin = np.cumsum(n_runs) - n_runs

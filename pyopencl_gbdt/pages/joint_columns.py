@@ -280,6 +280,6 @@ def packed(first: npt.NDArray[np.int64], run: int, step: int) -> npt.NDArray[np.
     run : int
         How many follow each other, at most 256.
     step : int
-        The distance after which they repeat, at most 256.
+        The distance between the beginnings of two such runs, at most 256.
     """
     return first | (run - 1) << 8 | (step - 1) << 16

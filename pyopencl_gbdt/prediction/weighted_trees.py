@@ -104,7 +104,7 @@ def _digit_models(ensemble: Ensemble) -> list[Ensemble]:
 
 
 def _added(ensemble: Ensemble) -> int:
-    """Return how many trees float32 has to add up at least: those of a round and an output."""
+    """Return the fewest trees that float32 has to add up: those of a round and an output."""
     return max(512, ensemble.n_parallel)
 
 

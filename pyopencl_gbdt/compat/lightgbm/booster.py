@@ -53,7 +53,7 @@ class Booster(BoosterModel):
     Raises
     ------
     TypeError, LightGBMError
-        In LightGBM's words. What a parameter has no counterpart for is refused by name.
+        In LightGBM's words. A parameter without a counterpart here is refused by name.
     """
 
     def __init__(

@@ -159,7 +159,7 @@ def train(
     Raises
     ------
     TypeError, ValueError, LightGBMError
-        In LightGBM's words. What a parameter has no counterpart for is refused by name.
+        In LightGBM's words. A parameter without a counterpart here is refused by name.
     """
     if not isinstance(train_set, Dataset):
         raise TypeError(

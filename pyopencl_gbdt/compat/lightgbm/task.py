@@ -309,7 +309,7 @@ def refitted(
     decay_rate : float
         The share of the old values.
     rates : sequence of float
-        By which each tree is shrunk, LightGBM's ``shrinkage``.
+        The factor of each tree's leaves, LightGBM's ``shrinkage``.
     settings : mapping
         ``lambda_l1``, ``lambda_l2`` and ``max_delta_step``, if they are not 0.
     is_forest : bool

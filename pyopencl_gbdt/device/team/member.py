@@ -149,7 +149,7 @@ class Team(ABC):
         array : DeviceArray of integers
             The arrays of all members have the same shape.
         window : slice, callable or None
-            The rows of the array to add up, or what returns them; None is all. A callable may wait
+            Rows to add up, or a function that returns them; None is all. A callable may wait
             for the device.
         dtype : numpy dtype or None
             Integers as which the array's bytes are added up; None is the array's dtype.

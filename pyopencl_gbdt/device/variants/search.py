@@ -217,7 +217,7 @@ class Contest:
     name : str
         What is timed, for people.
     kernels : frozenset of str
-        Kernels that the contest is for.
+        Kernels that the trials are for.
     seconds : callable
         Does the work with some choices in place of the table's; returns how long it took.
     beside : frozenset of str
