@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt import Dataset, train
-from pyopencl_gbdt.cli import ranks
+from pyopencl_gbdt.cli import fitting
 from pyopencl_gbdt.errors import DataError
 from pyopencl_gbdt.model import to_json
 from tests.conftest import TEST_DEVICE
@@ -60,11 +60,11 @@ def test_dealt_files_are_those_of_one_process(write, tmp_path):
     (tmp_path / "parts").mkdir()
     args = write(tmp_path / "parts")
     params = {**PARAMS, "device": TEST_DEVICE}
-    data, evals = ranks.read_training(ranks.RankJob(), args, "binary:logistic")
+    data, evals = fitting.read_training(fitting.RankJob(), args, "binary:logistic")
     alone = train(params, data, 3, evals=evals)
 
     def read(team, rank):
-        return ranks.read_training(ranks.RankJob(team), args, "binary:logistic")
+        return fitting.read_training(fitting.RankJob(team), args, "binary:logistic")
 
     parts = members(3, read)
     for part, _ in parts:

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt import train
-from pyopencl_gbdt.cli import main, ranks
+from pyopencl_gbdt.cli import fitting, main
 from pyopencl_gbdt.compat import xgboost as xgb
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.messages import pip_install
@@ -228,6 +228,6 @@ def test_mpi_that_is_not_installed(monkeypatch):
     monkeypatch.setitem(sys.modules, "mpi4py", None)
     monkeypatch.setenv("PMI_SIZE", "4")
     with pytest.raises(ParameterError, match=re.escape(pip_install("mpi"))):
-        ranks.job()
+        fitting.rank_job()
     monkeypatch.setenv("PMI_SIZE", "1")
-    assert ranks.job().size == 1
+    assert fitting.rank_job().size == 1
