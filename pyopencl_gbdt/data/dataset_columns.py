@@ -28,7 +28,6 @@ class SomeRows(BatchedRows):
 
     Parameters
     ----------
-    rows : BatchedRows
     chosen : (int, int), or int64 array, ascending
         The first row, and the row behind the last one; or the numbers of the rows.
     """
@@ -97,12 +96,8 @@ class SomeRows(BatchedRows):
 class HandedRows(BatchedRows):
     """A member's view of rows that all members of a team in one process read.
 
-    Parameters
-    ----------
-    rows : BatchedRows
-        The same object in all members.
-    team : Team
-        Its members are threads of one process.
+    ``rows``: the same object in all members.
+    ``team``: its members are threads of one process.
     """
 
     def __init__(self, rows: BatchedRows, team: Team) -> None:

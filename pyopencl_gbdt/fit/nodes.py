@@ -82,7 +82,6 @@ class Candidates:
     compared : bool
         Whether the search compared a node's candidates; then only the best one is left. If not,
         the policy's kernel compares those of all features, which takes no launch of its own.
-    n_features : int
     """
 
     compared: bool
@@ -124,7 +123,6 @@ class Nodes:
 
     Attributes
     ----------
-    params : ParameterValues
     policy : TreeSizes
         Sizes of a tree that follow from which nodes split next.
     all_rows : int

@@ -41,14 +41,12 @@ class FitFeatures:
 
     Attributes
     ----------
-    layout : Layout
     columns : ColumnSizes or None
         Sizes of sorted columns, if splits are searched along them; None is by histograms.
     tiled : TileSizes or None
         Sizes of tiled codes; None is dense codes.
     n_ordered : int
         Features whose codes change from round to round, see ``pages.orders``.
-    limits : Constraints
     sampled : bool
         Whether trees, levels or nodes draw some of the features.
     most_at_steps : tuple of int
@@ -258,7 +256,6 @@ class FitPage:
     ----------
     index : int
         Number of the page, from 0.
-    page : Page or SortedColumns
     part : RowPart
         The rows that the page's arrays of rows have.
     """
@@ -310,8 +307,6 @@ def resident_pages(
 
     Parameters
     ----------
-    arena : Arena
-    features : FitFeatures
     order : BlockOrder
         Where the codes of a row lie, if they are dense.
     bounds : sequence of (int, int)

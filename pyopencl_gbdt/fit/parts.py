@@ -137,7 +137,6 @@ def choose_trees(parts: FitParts, on_paper: OnPaper) -> None:
 
     Parameters
     ----------
-    parts : FitParts
     on_paper : callable
         Builds the fit's steps on paper, for ``n_trees``.
     """

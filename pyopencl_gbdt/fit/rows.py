@@ -54,10 +54,8 @@ class FitRows(RowLists):
     arena : Arena
         All arrays that the fit's steps have asked for.
     nodes, features, ways
-    n_rows : int
     page_list : sequence of Page, or of one SortedColumns
         The data; empty while they are not there yet.
-    weighted : bool
     weight_bits, weight_shift : int
         As ``numerics.weights.normalise`` returns them.
     n_targets : int
@@ -192,8 +190,6 @@ class FitRows(RowLists):
 
         Parameters
         ----------
-        name : str
-        shape : PerRow
         dtype : numpy dtype
         values : callable or None
             Returns what the array of all rows holds at first.

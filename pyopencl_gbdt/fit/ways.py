@@ -244,11 +244,7 @@ class Ways:
         Two H200, 400 k x 300, depth 6, ms a round: OpenCL through the host, 10 % 3.4 to 3.8 and 9.2
         to 10.0, 50 % 6.4 to 7.6 and 9.3 to 12.0; CUDA by NCCL, 10 % 0.38 and 0.82, 50 % 0.61, 0.85.
 
-        Parameters
-        ----------
-        team : Team
-        one_page : bool
-            Whether this member has its rows in one page.
+        ``one_page``: whether this member has its rows in one page.
         """
         facts, caps = self.facts, self.device.caps
         if facts.columns_of_levels:

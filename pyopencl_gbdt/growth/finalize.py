@@ -70,10 +70,7 @@ class LeafValues:
     def round_begins(self, source: GradientSource | None) -> Sequence[Sequence[Action]]:
         """Return the actions that compute gradients before a round's trees; rounds take turns.
 
-        Parameters
-        ----------
-        source : GradientSource or None
-            The kernels of a loss that has its own.
+        ``source``: the kernels of a loss that has its own.
         """
         return [[] if source is None else source.launches()]
 
@@ -346,11 +343,8 @@ def find_leaves(
 
     Parameters
     ----------
-    parts : FitParts
     program : Program
         Built with the def of ``way_to_leaves``.
-    batch : Batch
-    page : FitPage
     leaves : uint32 array, shape (n_trees, n_rows)
         Written; of the rows of the page's part.
     """

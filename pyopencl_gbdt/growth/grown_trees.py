@@ -52,7 +52,6 @@ class GrownTrees:
 
     Parameters
     ----------
-    parts : FitParts
     tally : callable or None
         Takes the nodes and levels of each batch that is read.
     renamed : callable or None

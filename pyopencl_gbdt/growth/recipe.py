@@ -153,12 +153,8 @@ class Recipe:
 def choose_recipe(facts: FitFacts, policy: Policy | None = None) -> Recipe:
     """Return the classes of a fit; each is imported by the fits that have it.
 
-    Parameters
-    ----------
-    facts : FitFacts
-        Nothing else decides.
-    policy : Policy or None
-        Which nodes split next; None is what the parameters ask for.
+    ``facts``: they alone decide which classes these are.
+    ``policy``: which nodes split next; None is what the parameters ask for.
     """
     policy = policy or choose_policy(facts)
     update, steps = _update(facts, policy), None

@@ -44,15 +44,7 @@ class TreeGrower(Protocol):
 
 
 class Grower:
-    """Joins a search, a policy and a partition; built behind the search and the partition.
-
-    Parameters
-    ----------
-    parts : FitParts
-    search : SplitSearch
-    policy : Policy
-    partition : Partition
-    """
+    """Joins a search, a policy and a partition; built behind the search and the partition."""
 
     def __init__(
         self, parts: FitParts, search: SplitSearch, policy: Policy, partition: Partition
@@ -96,8 +88,6 @@ class MoreSteps:
 
     Attributes
     ----------
-    grower : Grower
-    batch : Batch
     first : int
         The first of these steps.
     bound : list

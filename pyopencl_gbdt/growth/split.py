@@ -171,7 +171,6 @@ class Split:
 
         Parameters
         ----------
-        depth : int
         features : range
             Those that are searched; others' sums and candidates stay as they are.
         found : Candidates

@@ -102,13 +102,10 @@ def expected_tiles(
 
     Parameters
     ----------
-    data : Dataset
-    device : Device
     method : {"hist", "exact"}
     kind : {"auto", "dense", "tiled", "sorted"}
         As the parameter ``page``; "auto" chooses tiles where they take less memory than dense
         codes, for large data that are mostly missing and lie on the host.
-    max_bin : int
     slots : int, default 1
         Histograms of a tree that are kept at a time.
     """
@@ -136,8 +133,6 @@ def tiles_of_sparse(
 
     Parameters
     ----------
-    device : Device
-    n_rows : int
     present : int64 array, shape (n_features,)
         Present values of every column.
     method, kind, max_bin, slots
@@ -205,8 +200,6 @@ def paged(
 
     Parameters
     ----------
-    data : Dataset
-    device : Device
     method : {"hist", "exact", "approx"}
     max_bin : int
         Most bins of a feature, for ``hist``.

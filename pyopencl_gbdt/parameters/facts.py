@@ -68,10 +68,8 @@ class CategoryFacts:
 
     Attributes
     ----------
-    number : int
     name : str
         Empty if the data have no names.
-    n_levels : int
     offer : Offer
         Whether the column is split by sets of levels, by statistics, or by both.
     monotone : bool
@@ -140,7 +138,6 @@ class PageFacts:
         Columns of codes if features share joint ones; 0: none can.
     stores_joint : bool
         Whether the page has these joint codes alone, in place of the columns' own ones.
-    n_features : int
     most_bins, most_codes, n_codes : int
         Most bins and codes of a feature, and the codes of all features together. Codes include
         the one for missing values.
@@ -196,7 +193,6 @@ class FitFacts:
     ----------
     parameters : ParameterValues
         ``tree_method="auto"`` is resolved.
-    loss : LossFacts
     n_rows, n_targets : int
         Rows of the training data, and labels of a row.
     sparse, in_batches : bool

@@ -195,9 +195,6 @@ class HistogramKernel:
 
     Parameters
     ----------
-    device : Device
-    page : PackedCodes
-    layout : CodeLayout
     variant : Variant or callable
         As for ``build_variant``.
     wg_size : int, default 0

@@ -40,14 +40,12 @@ class BlockOrder:
 
     Attributes
     ----------
-    n_features : int
     dtype : numpy.dtype
         The type of the codes, uint8 or uint16.
     n_blocks : int
         Blocks of a row; the last one may have no features.
     together : int
         Blocks of a row that lie together; 1, 2 or ``n_blocks``.
-    block_features : int
     """
 
     n_features: int
@@ -62,7 +60,6 @@ class BlockOrder:
 
         Parameters
         ----------
-        n_features : int
         dtype : numpy.dtype
         coalesced : bool
             ``Capabilities.coalesces_reads`` of the device.
@@ -144,7 +141,6 @@ class PackedCodes:
         In the shape that ``order`` gives.
     by_feature : DeviceArray of the same dtype, shape (n_features, n_rows), or (n_features, 0)
         In the second case, the partition reads ``codes``.
-    order : BlockOrder
     n_copies : int
         Copies in ``codes``, one after the other, each with features of its own; 1 but where trees
         gather features.

@@ -61,9 +61,6 @@ class Fit(FinishedRounds):
 
     Parameters
     ----------
-    device : Device
-    params : Parameters
-    objective : Objective
     data : Dataset
         The rows that this device trains on.
     base_margin : float, float32 array of shape (n_rows,) or (n_outputs, n_rows), or callable

@@ -184,10 +184,7 @@ class StartingPoint:
     def margins(self, rows: Dataset, device: Device, *, weighted: bool = False) -> Start:
         """Return the margins of rows before the first new tree.
 
-        Parameters
-        ----------
-        weighted : bool
-            Whether the trees to come have weights, so that the sums of trees are needed.
+        ``weighted``: whether the trees to come have weights, so that the sums of trees are needed.
         """
         return start_of(self.base_margin) if rows.base_margin is None else rows.base_margin.T
 

@@ -80,7 +80,6 @@ class Placement:
     ----------
     policy : Policy or None
         None is what the parameters ask for; ``chosen`` is what became of it.
-    weights : RowWeights
     statistics : bool
         Whether categorical columns have statistics.
     orders : (int, int)

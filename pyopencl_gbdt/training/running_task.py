@@ -54,14 +54,9 @@ def _kind(device: Device, task: Task) -> list[str]:
 class RunningTask:
     """A task that runs on an open device.
 
-    Parameters
-    ----------
-    device : Device
-    task : Task
-        In a team, ``data`` are the member's own rows, ``start`` is given, and member 0 alone has
-        evaluation sets.
-    share : Share or None
-        The device's place in a team; None: it trains alone.
+    ``task``: in a team, ``data`` are the member's own rows, ``start`` is given, and member 0 alone
+    has evaluation sets.
+    ``share``: the device's place in a team; None: it trains alone.
     """
 
     def __init__(self, device: Device, task: Task, share: Share | None = None) -> None:
@@ -253,12 +248,8 @@ class RunningTask:
     def model(self, n_rounds: int | None = None, attributes: dict[str, str] | None = None) -> Model:
         """Return the model so far, or only its first rounds; waits for the last round.
 
-        Parameters
-        ----------
-        n_rounds : int or None
-            Number of rounds to keep, including those of the starting point.
-        attributes : dict of str to str or None
-            Facts to store in the model.
+        ``n_rounds``: number of rounds to keep, including those of the starting point.
+        ``attributes``: facts to store in the model.
         """
         task, start, parts = self.task, self.start, self.fit.parts
         made, statistics = task.replaced, None
