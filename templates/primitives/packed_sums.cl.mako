@@ -17,6 +17,7 @@
 ##   Then these are added again, alone: they give what was carried from each H to its G. The next runs are
 ##   half as long; in the end there are none.
 
+<%namespace name="listed" file="listed_pairs.cl.mako"/>
 <%! TILES = 14, 8, 4, 1 %>\
 ## Add to the sum of each of a row's codes; `plus` says how.
 <%def name="each_code(plus, code, places)">\
@@ -188,11 +189,16 @@ FN u32 add_run(LOCAL i64* cells, GLOBAL i64* target, const piece_t piece, const 
     return run_end;
 }
 
+${listed.functions(prefetch) if code == "u8" else ""}\
 /* Add a piece's rows from `begin` on, whatever their sums. */
 FN void add_plain(LOCAL i64x2* pairs, GLOBAL i64x2* target, const piece_t piece, const u32 begin,
                   const source_t* source) {
     const u32 n_codes = source->code_end - source->code_begin;
-    for (u32 at = begin; at < piece.end; at++) {
+    u32 at = begin;
+% if code == "u8":
+    if (!source->wide && !piece.in_order) at = add_listed_pairs(pairs, piece, begin, source);
+% endif
+    for (; at < piece.end; at++) {
         const u32 row = piece.in_order ? at - piece.base : source->rows[at];
 ${ask_ahead(prefetch)}\
         const i64x2 pair = pair_of(source->quanta, source->high_words, piece.base + row, source->wide);

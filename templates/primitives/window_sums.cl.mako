@@ -3,7 +3,7 @@
 ##   word     |G: 32|H: 32|             half as many bytes as a pair, and no sums to check
 ##   rows     |--window--|--window--|   of as many rows as there may be, up to 2^14: in none of them a feature has a code
 ##                                      more than 127 times, which codes tell once a fit
-##   batch    |0 .. 511|                rows of a window: numbers, and of listed rows the codes; then tile after tile.
+##   batch    |0 .. 1023|               rows of a window: numbers, and of listed rows the codes; then tile after tile.
 ##                                      The next batch is asked for meanwhile
 ##
 ##   So words of rows below 2^24 and 2^25 quanta do not overflow; other rows, of which there are few, are added to the
@@ -11,7 +11,7 @@
 ##   12.0 and 10.6; the level below, whose nodes have 2400 rows of a window, 8.8 and 11.2, as words are moved too often.
 <%! TILES = 14, 4, 1 %>\
 <%def name="functions()">\
-#define BATCH 512u
+#define BATCH 1024u
 #define MOST_IN_WINDOW 16384u
 #define LEAST_WINDOW 4096u
 #define LEAST_IN_WINDOW 5000u /* rows of a node */

@@ -41,7 +41,7 @@ LIBRARIES = frozenset(
         "border_sums",
         "level_places",
         "stretches",
-        *("packed_sums", "window_sums"),
+        *("packed_sums", "listed_pairs", "window_sums"),
         *("packed_rows", "pairs_of_nodes", "places_of_trees"),
         "search_of_pairs",
         "roots_together",

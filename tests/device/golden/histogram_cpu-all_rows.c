@@ -272,11 +272,112 @@ FN u32 add_run(LOCAL i64* cells, GLOBAL i64* target, const piece_t piece, const 
     return run_end;
 }
 
+#define LISTED 1024u
+
+/* Add a batch to 7 places; ask for n_next rows of the next one, at most as many. */
+FN void add_listed_7(LOCAL i64x2* sums, const i32x2* own, const u8* code, const u32 n, const source_t* source,
+                       GLOBAL const i32x2* quanta, GLOBAL const u32* next, const u32 n_next) {
+    u32 i = 0;
+    for (; i < n_next; i++, code += 32) {
+        PREFETCH(source->codes + (next[i] - source->first_row) * source->stride);
+        PREFETCH(quanta + next[i]);
+        const i64x2 pair = MAKE_I64X2(own[i].x, own[i].y);
+        sums[0 + code[0]] = ADD_I64X2(sums[0 + code[0]], pair);
+        sums[256 + code[1]] = ADD_I64X2(sums[256 + code[1]], pair);
+        sums[512 + code[2]] = ADD_I64X2(sums[512 + code[2]], pair);
+        sums[768 + code[3]] = ADD_I64X2(sums[768 + code[3]], pair);
+        sums[1024 + code[4]] = ADD_I64X2(sums[1024 + code[4]], pair);
+        sums[1280 + code[5]] = ADD_I64X2(sums[1280 + code[5]], pair);
+        sums[1536 + code[6]] = ADD_I64X2(sums[1536 + code[6]], pair);
+    }
+    for (; i < n; i++, code += 32) {
+        const i64x2 pair = MAKE_I64X2(own[i].x, own[i].y);
+        sums[0 + code[0]] = ADD_I64X2(sums[0 + code[0]], pair);
+        sums[256 + code[1]] = ADD_I64X2(sums[256 + code[1]], pair);
+        sums[512 + code[2]] = ADD_I64X2(sums[512 + code[2]], pair);
+        sums[768 + code[3]] = ADD_I64X2(sums[768 + code[3]], pair);
+        sums[1024 + code[4]] = ADD_I64X2(sums[1024 + code[4]], pair);
+        sums[1280 + code[5]] = ADD_I64X2(sums[1280 + code[5]], pair);
+        sums[1536 + code[6]] = ADD_I64X2(sums[1536 + code[6]], pair);
+    }
+}
+
+/* Add a batch to 4 places; ask for n_next rows of the next one, at most as many. */
+FN void add_listed_4(LOCAL i64x2* sums, const i32x2* own, const u8* code, const u32 n, const source_t* source,
+                       GLOBAL const i32x2* quanta, GLOBAL const u32* next, const u32 n_next) {
+    u32 i = 0;
+    for (; i < n_next; i++, code += 32) {
+        PREFETCH(source->codes + (next[i] - source->first_row) * source->stride);
+        PREFETCH(quanta + next[i]);
+        const i64x2 pair = MAKE_I64X2(own[i].x, own[i].y);
+        sums[0 + code[0]] = ADD_I64X2(sums[0 + code[0]], pair);
+        sums[256 + code[1]] = ADD_I64X2(sums[256 + code[1]], pair);
+        sums[512 + code[2]] = ADD_I64X2(sums[512 + code[2]], pair);
+        sums[768 + code[3]] = ADD_I64X2(sums[768 + code[3]], pair);
+    }
+    for (; i < n; i++, code += 32) {
+        const i64x2 pair = MAKE_I64X2(own[i].x, own[i].y);
+        sums[0 + code[0]] = ADD_I64X2(sums[0 + code[0]], pair);
+        sums[256 + code[1]] = ADD_I64X2(sums[256 + code[1]], pair);
+        sums[512 + code[2]] = ADD_I64X2(sums[512 + code[2]], pair);
+        sums[768 + code[3]] = ADD_I64X2(sums[768 + code[3]], pair);
+    }
+}
+
+/* Add a batch to a place; ask for n_next rows of the next one, at most as many. */
+FN void add_listed_1(LOCAL i64x2* sums, const i32x2* own, const u8* code, const u32 n, const source_t* source,
+                       GLOBAL const i32x2* quanta, GLOBAL const u32* next, const u32 n_next) {
+    u32 i = 0;
+    for (; i < n_next; i++, code += 32) {
+        PREFETCH(source->codes + (next[i] - source->first_row) * source->stride);
+        PREFETCH(quanta + next[i]);
+        const i64x2 pair = MAKE_I64X2(own[i].x, own[i].y);
+        sums[0 + code[0]] = ADD_I64X2(sums[0 + code[0]], pair);
+    }
+    for (; i < n; i++, code += 32) {
+        const i64x2 pair = MAKE_I64X2(own[i].x, own[i].y);
+        sums[0 + code[0]] = ADD_I64X2(sums[0 + code[0]], pair);
+    }
+}
+
+/* Add a piece's listed rows from `begin` on; none of them is wide. Returns the row behind them. */
+FN u32 add_listed_pairs(LOCAL i64x2* sums, const piece_t piece, const u32 begin, const source_t* source) {
+    i32x2 own[LISTED];
+    u32x4 codes[2 * LISTED]; /* at most 32 of a row */
+    GLOBAL const i32x2* quanta = source->quanta + piece.base;
+    const u32 first_row = source->first_row, second = source->n_places > 16;
+    for (u32 at = begin; at < piece.end; at += LISTED) {
+        GLOBAL const u32* rows = source->rows + at;
+        const u32 left = piece.end - at, n = left < LISTED ? left : LISTED;
+        for (u32 i = 0; i < n; i++) {
+            if (at == begin && i + 24 < n) { /* nobody has asked for the first batch */
+                PREFETCH(source->codes + (rows[i + 24] - first_row) * source->stride);
+                PREFETCH(quanta + rows[i + 24]);
+            }
+            GLOBAL const u8* code = source->codes + (rows[i] - first_row) * source->stride;
+            codes[2 * i] = *(GLOBAL const u32x4*)code;
+            if (second) codes[2 * i + 1] = *(GLOBAL const u32x4*)(code + 16);
+            own[i] = quanta[rows[i]];
+        }
+        const u8* code = (const u8*)codes;
+        u32 n_next = left - n < n ? left - n : n, place = 0;
+        for (; place + 7 <= source->n_places; place += 7, n_next = 0)
+            add_listed_7(sums + 256 * place, own, code + place, n, source, quanta, rows + n, n_next);
+        for (; place + 4 <= source->n_places; place += 4, n_next = 0)
+            add_listed_4(sums + 256 * place, own, code + place, n, source, quanta, rows + n, n_next);
+        for (; place + 1 <= source->n_places; place += 1, n_next = 0)
+            add_listed_1(sums + 256 * place, own, code + place, n, source, quanta, rows + n, n_next);
+    }
+    return piece.end;
+}
+
 /* Add a piece's rows from `begin` on, whatever their sums. */
 FN void add_plain(LOCAL i64x2* pairs, GLOBAL i64x2* target, const piece_t piece, const u32 begin,
                   const source_t* source) {
     const u32 n_codes = source->code_end - source->code_begin;
-    for (u32 at = begin; at < piece.end; at++) {
+    u32 at = begin;
+    if (!source->wide && !piece.in_order) at = add_listed_pairs(pairs, piece, begin, source);
+    for (; at < piece.end; at++) {
         const u32 row = piece.in_order ? at - piece.base : source->rows[at];
         if (!piece.in_order && at + 24 < piece.end) {
             const u32 later = source->rows[at + 24];
@@ -315,7 +416,7 @@ FN u32 add_piece(LOCAL i64x2* pairs, GLOBAL i64x2* target, const piece_t piece, 
     return piece.end;
 }
 
-#define BATCH 512u
+#define BATCH 1024u
 #define MOST_IN_WINDOW 16384u
 #define LEAST_WINDOW 4096u
 #define LEAST_IN_WINDOW 5000u /* rows of a node */
