@@ -37,33 +37,33 @@ LAYOUT = make_layout([9, 255, 1, 30] * 3, [True, True, False, False] * 3)
 RULES = {"reg_alpha": 0.01, "max_delta_step": 0.7, "reg_lambda": 0.5, "max_depth": 4}
 
 
-def prepare(device, rng, wg, n, *, wide, outputs, parallel):
-    """Return the parts of a fit with finished trees, which were made by other codes than it has."""
+def finished_trees(device, rng, wg, n, *, wide=False, **params):
+    """Return a fit's parts with trees made by other codes than it has, their nodes and scales."""
     parts = make_parts(
-        device, LAYOUT, random_codes(rng, LAYOUT, n), work_group_size=wg, outputs=outputs,
-        parallel=parallel, **RULES,
-    )  # fmt: skip
+        device, LAYOUT, random_codes(rng, LAYOUT, n), work_group_size=wg, **RULES, **params
+    )
     nodes, _, counts = random_trees(rng, parts, random_codes(rng, LAYOUT, n), LAYOUT, "bushy")
     make_room_for_trees(parts, nodes.size, counts)
     nodes["sum_h"] = 2**22
+    nodes["weight"] = rng.normal(0, 0.5, nodes.size)
     bounded = rng.random(nodes.size) < 0.3
     nodes["lower"][bounded], nodes["upper"][bounded] = -0.01, 0.02
     scales = [Scale(20 + tree, 22, wide=wide) for tree in range(parts.nodes.n_trees)]
     set_scale(parts, *scales)
     set_nodes(parts, nodes)
-    quanta = rng.integers(-(2**24), 2**24, (parts.nodes.n_trees * n, 2))
-    quanta[:, 1] = np.abs(quanta[:, 1]) * (rng.random(parts.nodes.n_trees * n) < 0.9)
-    quanta[quanta[:, 1] == 0] = 0  # rows that were not drawn
-    quanta *= 2**20 if wide else 1
-    set_quanta(parts, quanta, wide=wide, rng=rng)
     run(Finalize(*parts).tree(Batch(0, parts.nodes.n_trees)))
-    return parts, nodes.size, quanta.reshape(parts.nodes.n_trees, n, 2), scales
+    return parts, nodes.size, scales
 
 
 def check(device, rng, wg, n, *, wide, outputs=1, parallel=1):
-    parts, n_nodes, quanta, scales = prepare(
+    parts, n_nodes, scales = finished_trees(
         device, rng, wg, n, wide=wide, outputs=outputs, parallel=parallel
     )
+    quanta = rng.integers(-(2**24), 2**24, (parts.nodes.n_trees, n, 2))
+    quanta[..., 1] = np.abs(quanta[..., 1]) * (rng.random(quanta.shape[:2]) < 0.9)
+    quanta[quanta[..., 1] == 0] = 0  # rows that were not drawn
+    quanta *= 2**20 if wide else 1
+    set_quanta(parts, quanta.reshape(-1, 2), wide=wide, rng=rng)
     step = LeavesByNextOrder(parts)
     spoil(parts.arena["walked_leaf"], rng)
     parts.arena.arrays["walked_sums"] = device.zeros(

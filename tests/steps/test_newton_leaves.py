@@ -6,7 +6,7 @@ import pytest
 from pyopencl_gbdt import Dataset
 from pyopencl_gbdt.dtypes import NO_NODE
 from pyopencl_gbdt.fit.nodes import Batch
-from pyopencl_gbdt.growth.finalize import Finalize, LeafValues
+from pyopencl_gbdt.growth.finalize import LeafValues
 from pyopencl_gbdt.growth.leaves_by_next_order import LeavesByNextOrder
 from pyopencl_gbdt.growth.newton_leaves import NewtonLeaves
 from pyopencl_gbdt.numerics.portable_math import as_margin, finite
@@ -14,21 +14,11 @@ from pyopencl_gbdt.numerics.weights import normalise
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.primitives.checks import run
 from tests.compare import assert_same_bits
-from tests.reference.gradients import Scale
 from tests.reference.grow import Node
 from tests.reference.leaves_by_next_order import leaves_of
 from tests.reference.newton_leaves import newton_steps
-from tests.steps.builders import (
-    get_nodes,
-    make_layout,
-    make_parts,
-    make_room_for_trees,
-    random_codes,
-    set_nodes,
-    set_scale,
-    spoil,
-)
-from tests.steps.test_update_margins import random_trees
+from tests.steps.builders import get_nodes, spoil
+from tests.steps.test_leaves_by_next_order import LAYOUT, finished_trees
 
 KERNEL = "newton_leaves"
 WG_SIZES, WG_SIZES_CPU = (1, 64, 256), (1, 64)
@@ -38,37 +28,16 @@ THOROUGH = {
         (wg == 1) != (variant.params["wg_size"] == 1)
     )
 }
-LAYOUT = make_layout([9, 255, 1, 30] * 3, [True, True, False, False] * 3)
-RULES = {
-    "reg_alpha": 0.01, "max_delta_step": 0.7, "reg_lambda": 0.5, "max_depth": 4,
-    "leaf_estimation_iterations": 4,
-}  # fmt: skip
-
-
-def prepare(device, rng, wg, n, weight, *, outputs, parallel):
-    """Return the parts of a fit with finished trees, and the trees' scales."""
-    parts = make_parts(
-        device, LAYOUT, random_codes(rng, LAYOUT, n), work_group_size=wg, outputs=outputs,
-        parallel=parallel, weights=normalise(weight), **RULES,
-    )  # fmt: skip
-    nodes, _, counts = random_trees(rng, parts, random_codes(rng, LAYOUT, n), LAYOUT, "bushy")
-    make_room_for_trees(parts, nodes.size, counts)
-    nodes["sum_h"] = 2**22
-    nodes["weight"] = rng.normal(0, 0.5, nodes.size)
-    bounded = rng.random(nodes.size) < 0.3
-    nodes["lower"][bounded], nodes["upper"][bounded] = -0.01, 0.02
-    scales = [Scale(20 + tree, 22, wide=False) for tree in range(parts.nodes.n_trees)]
-    set_scale(parts, *scales)
-    set_nodes(parts, nodes)
-    run(Finalize(*parts).tree(Batch(0, parts.nodes.n_trees)))
-    return parts, nodes.size, scales
 
 
 def check(device, rng, wg, n, *, loss, weighted, outputs=1, parallel=1):
     weight = rng.integers(0, 4, n).astype(np.float32) if weighted else None
     if weighted:
         weight[0] = 1
-    parts, n_nodes, scales = prepare(device, rng, wg, n, weight, outputs=outputs, parallel=parallel)
+    parts, n_nodes, scales = finished_trees(
+        device, rng, wg, n, weights=normalise(weight), leaf_estimation_iterations=4,
+        outputs=outputs, parallel=parallel,
+    )  # fmt: skip
     objective, arena = get_objective(loss), parts.arena
     label = rng.integers(0, 2, n).astype(np.float32)
     margins = rng.normal(0, 2, (outputs, n)).astype(np.float32)
@@ -131,7 +100,7 @@ def test_equals_twin(device, variant, force, rng, wg, loss, cells):
 
 
 def test_leaves_of_the_next_order_are_not_sought_again(device, rng):
-    parts, *_ = prepare(device, rng, 1, 50, None, outputs=1, parallel=1)
+    parts, *_ = finished_trees(device, rng, 1, 50, leaf_estimation_iterations=4)
     objective = get_objective("binary:logistic")
     step = NewtonLeaves(parts, objective, LeavesByNextOrder(parts))
     names = [launch.name for launch in step.launches(Batch(0, 1))]
