@@ -19,60 +19,16 @@ from pyopencl_gbdt.objectives.classification import of_share
 from pyopencl_gbdt.objectives.distributions import DISTRIBUTIONS
 from pyopencl_gbdt.objectives.survival import Aft
 
-#: Templates that others import: they have no kernels of their own.
-LIBRARIES = frozenset(
-    {
-        *("candidates", "limbs", "group", "counting", "partials", "tree", "sortable", "local_sort"),
-        *("positions", "buckets", "chained", "predecessors"),
-        *("segmented_sort_cpu", "segmented_sort_large", "radix_parts", "radix_ranks", "loss"),
-        *("sample_border", "rough_scores", "pieces", "cut_search", "borders", "carries"),
-        *(
-            "pieces_of_nodes",
-            "entry_items",
-            "local_sums",
-            "row_codes",
-            "category_cells",
-            "level_sort",
-            "set_borders",
-        ),
-        "level_borders",
-        "level_scores",
-        "level_searches",
-        "border_sums",
-        "level_places",
-        "stretches",
-        *("packed_sums", "listed_pairs", "window_sums"),
-        *("packed_rows", "pairs_of_nodes", "places_of_trees"),
-        "search_of_pairs",
-        "roots_together",
-        "column_draws",
-        "whole_tasks",
-        *("rows_of_nodes", "staged_rows", "leaves_of_trees"),
-        *(
-            "payload",
-            "limited_splits",
-            "scores_of_places",
-            "picked_nodes",
-            "exponents",
-            "outputs",
-            "column_walks",
-            "closed_features",
-            "runs_of_borders",
-            "ordered_sums",
-            "linear_solve",
-            "leaf_of_rows",
-            "select_leaves",
-        ),
-        "partition_ballots",
-        "run_sums",
-        "value_codes",
-        "joint_sums",
-        "next_rows",
-        "quanta",
-        "local_walk",
-        *("nested_paths", "stacked_paths", "point_sums", "laid_rows", "finished_rows"),
-    }
-)
+#: Templates that others import: they have no parameters, since none of their kernels runs alone.
+LIBRARIES = frozenset(name for name in template_files() if not declared(name))
+
+#: Parameters that are true or false.
+_FLAGS = (
+    "sampled", "limited", "monotone", "masked", "ranked", "led", "missing", "interleaved",
+    "clipped", "doubles", "shrunk", "listed", "few", "by_node", "sparse", "categories",
+    "tables", "many", "pair", "ballots", "counted", "drawn", "gathered", "opened", "copied",
+    "words", "noisy", "smooth", "squared", "clears", "linear",
+)  # fmt: skip
 
 _ROW_LOSSES = {
     name: row_loss_of(get_metric(name))
@@ -204,42 +160,7 @@ VALUES: dict[str, list[Any]] = {
     "finds": ["walk", "by_rows", "by_node", "alone", ""],
     "method": ["goss", "gradient_based", "uniform", "bayesian"],
     "most": [1, 16],
-    **{
-        name: [False, True]
-        for name in (
-            "sampled",
-            "limited",
-            "monotone",
-            "masked",
-            "ranked",
-            "led",
-            "missing",
-            "interleaved",
-            "clipped",
-            "doubles",
-            "shrunk",
-            "listed",
-            "few",
-            "by_node",
-            "sparse",
-            "categories",
-            "tables",
-            "many",
-            "pair",
-            "ballots",
-            "counted",
-            "drawn",
-            "gathered",
-            "opened",
-            "copied",
-            "words",
-            "noisy",
-            "smooth",
-            "squared",
-            "clears",
-            "linear",
-        )
-    },
+    **{name: [False, True] for name in _FLAGS},
 }
 
 _TYPE_AND_OP = [
