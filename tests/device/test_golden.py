@@ -21,46 +21,19 @@ GOLDEN = Path(__file__).parent / "golden"
 UPDATE = bool(os.environ.get("PYOPENCL_GBDT_UPDATE_GOLDEN"))
 
 _LOCAL = {"chunk": 2048, "wg_size": 256, "cells": 5888, "split_blocks": False}
-_GPU_BYTES = {
-    "block": 16,
-    "copies": 1,
-    "unroll": True,
-    "in_registers": True,
-    "adds": False,
-    "copied": False,
-}
-_PASSES = {
-    "block": 8,
-    "copies": 4,
-    "unroll": False,
-    "in_registers": False,
-    "adds": True,
-    "copied": True,
-}
+_STAGED = {"adds": False, "copied": False}
+_GPU_BYTES = {"block": 16, "copies": 1, "unroll": True, "in_registers": True, **_STAGED}
+_PASSES = {"block": 8, "copies": 4, "unroll": False, "in_registers": False}
+_PASSES |= {"adds": True, "copied": True}
+_BANKS = {"wg_size": 512, "chunk": 2048, "block": 16, **_STAGED}
 _CPU = {"wg_size": 1, "chunk": 2048, "block": 16, "places": 4, "copied": False, "opened": False}
 _NUMBERS = {"categories": False}
-_PLAIN = {
-    "monotone": False,
-    "masked": False,
-    "counted": False,
-    "drawn": False,
-    "noisy": False,
-    "smooth": False,
-    "gathered": False,
-    **_NUMBERS,
-}
-_BOUNDED = {
-    "monotone": True,
-    "masked": True,
-    "counted": True,
-    "drawn": False,
-    "noisy": False,
-    "smooth": False,
-    "gathered": False,
-    **_NUMBERS,
-}
-_SCORES = {"clipped": False, "sparse": False, "doubles": False}
+_BRANCHES = ("monotone", "masked", "counted", "drawn", "noisy", "smooth", "gathered")
+_PLAIN = {**dict.fromkeys(_BRANCHES, False), **_NUMBERS}
+_BOUNDED = {**_PLAIN, "monotone": True, "masked": True, "counted": True}
+_SPLIT_CPU = {"wg_size": 1, "run": 256, "clipped": False, "opened": False}
 _MOVED = {"chunk": 2048, **_NUMBERS}
+_PARTED = {**_MOVED, "picked": 0, "ballots": False, "prefetch": 0, "pieces": 32}
 _COUNTED = {"loss": "", "weighted": False, "n_exponents": 512}
 _WALKED = {
     **{**_MOVED, **_COUNTED, "code": "u8", "linear": False},
@@ -89,56 +62,24 @@ SOURCES = {
     "histogram_banks-two_bytes": (
         "histogram_banks",
         {
-            "wg_size": 64,
-            "codes": 32,
-            "chunk": 64,
-            "block": 8,
-            "pair": False,
-            "adds": False,
-            "copied": False,
-            "joint": False,
-            "dot": False,
+            **{"wg_size": 64, "codes": 32, "chunk": 64, "block": 8, **_STAGED},
+            **{"pair": False, "joint": False, "dot": False},
         },
     ),
     "histogram_banks-joint": (
         "histogram_banks",
-        {
-            "wg_size": 512,
-            "codes": 128,
-            "chunk": 2048,
-            "block": 16,
-            "pair": True,
-            "adds": False,
-            "copied": False,
-            "joint": True,
-            "dot": True,
-        },
+        {**_BANKS, "codes": 128, "pair": True, "joint": True, "dot": True},
     ),
     "histogram_banks-pair": (
         "histogram_banks",
         {
-            "wg_size": 512,
-            "codes": 256,
-            "chunk": 2048,
-            "block": 16,
-            "pair": True,
-            "adds": True,
-            "copied": True,
-            "joint": False,
-            "dot": False,
+            **{**_BANKS, "codes": 256, "adds": True, "copied": True},
+            **{"pair": True, "joint": False, "dot": False},
         },
     ),
     "histogram_private-four_copies": (
         "histogram_private",
-        {
-            "wg_size": 256,
-            "codes": 256,
-            "copies": 4,
-            "chunk": 2048,
-            "block": 16,
-            "adds": False,
-            "copied": False,
-        },
+        {**_BANKS, "wg_size": 256, "codes": 256, "copies": 4},
     ),
     "aft-logistic": (
         "aft",
@@ -154,64 +95,17 @@ SOURCES = {
     "split-gathered": ("split", {"wg_size": 64, "many": False, **_BOUNDED, "gathered": True}),
     "split_cpu-plain": (
         "split_cpu",
-        {
-            "wg_size": 1,
-            "run": 256,
-            **_PLAIN,
-            "shrunk": False,
-            **_SCORES,
-            "doubles": True,
-            "opened": False,
-        },
+        {**_SPLIT_CPU, **_PLAIN, "shrunk": False, "sparse": False, "doubles": True},
     ),
     "split_cpu-bounded": (
         "split_cpu",
-        {
-            "wg_size": 1,
-            "run": 256,
-            **_BOUNDED,
-            "shrunk": True,
-            **_SCORES,
-            "sparse": True,
-            "opened": False,
-        },
+        {**_SPLIT_CPU, **_BOUNDED, "shrunk": True, "sparse": True, "doubles": False},
     ),
-    "partition-sequential": (
-        "partition",
-        {
-            "wg_size": 1,
-            **_MOVED,
-            "code": "u8",
-            "picked": 0,
-            "ballots": False,
-            "prefetch": 48,
-            "pieces": 32,
-        },
-    ),
-    "partition-portable": (
-        "partition",
-        {
-            "wg_size": 256,
-            **_MOVED,
-            "code": "u16",
-            "picked": 1,
-            "ballots": False,
-            "prefetch": 0,
-            "pieces": 32,
-        },
-    ),
+    "partition-sequential": ("partition", {**_PARTED, "wg_size": 1, "code": "u8", "prefetch": 48}),
+    "partition-portable": ("partition", {**_PARTED, "wg_size": 256, "code": "u16", "picked": 1}),
     "partition-ballots": (
         "partition",
-        {
-            "wg_size": 64,
-            **_MOVED,
-            "chunk": 256,
-            "code": "u8",
-            "picked": 0,
-            "pieces": 32,
-            "ballots": True,
-            "prefetch": 0,
-        },
+        {**_PARTED, "wg_size": 64, "chunk": 256, "code": "u8", "ballots": True},
     ),
     "update_margins-by_rows": (
         "update_margins",
@@ -248,14 +142,8 @@ SOURCES = {
     "vector_split-portable": (
         "vector_split",
         {
-            "wg_size": 128,
-            "run": 2,
-            "masked": False,
-            "shrunk": False,
-            "monotone": False,
-            "counted": False,
-            "ranked": False,
-            "categories": False,
+            **{"wg_size": 128, "run": 2, "masked": False, "shrunk": False, "monotone": False},
+            **{"counted": False, "ranked": False, **_NUMBERS},
         },
     ),
     "walk_cells-sequential": ("walk_cells", {"wg_size": 1, "rows": 64, "categories": True}),
