@@ -108,8 +108,6 @@ class PickSeveral:
     """Picks leaves of every tree, step by step, and splits them; as ``best_first.Pick``."""
 
     def __init__(self, parts: FitParts, rank: str) -> None:
-        from pyopencl_gbdt.growth.best_first import open_leaves
-
         self.arena, self.rows, self.nodes, self.features, self.ways = parts
         rows, nodes, ways = self.rows, self.nodes, self.ways
         self.program = ways.build_kernel(
