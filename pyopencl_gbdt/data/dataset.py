@@ -301,8 +301,7 @@ class Dataset(BatchedDataset):
         """Return the state to pickle, without device memory."""
         values = None if self.is_sparse or self.batches is not None else self.values
         features = self._features if values is None else values
-        free = {"kept": None, "kept_start": None}
-        return {**self.__dict__, **free, "_features": features, "_values": values}
+        return {**self.__dict__, "kept": None, "_features": features, "_values": values}
 
     def __repr__(self) -> str:
         parts = [f"{self.n_rows} rows x {self.n_features} features"]

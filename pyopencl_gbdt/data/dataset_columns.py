@@ -156,8 +156,6 @@ class DatasetColumns:
     """The part of ``Dataset`` that knows its columns and labels; see there."""
 
     kept: tuple[object, object] | None
-    #: Labels, weights and a loss, and the base score and margin that follow from these.
-    kept_start: tuple[F32, F32 | None, object, Any] | None = None
     _label: F32 | None
 
     def _take(self, given: Features) -> None:

@@ -343,19 +343,10 @@ def _check_outputs(n_outputs: int, objective: Objective, data: Dataset) -> None:
 def _starting_score(
     p: Parameters, objective: Objective, data: Dataset, n_outputs: int
 ) -> tuple[Score, Score]:
-    """Return the base score and its margin; a data set keeps those of its mean label."""
     score = p.starting_scores(n_outputs)
-    if score is not None:
-        return score, objective.to_margin(score)
-    label, weight, kept = data.label, data.weight, data.kept_start
-    if kept is not None and kept[0] is label and kept[1] is weight and kept[2] == objective:
-        found: tuple[Score, Score] = kept[3]
-        return found
-    score = objective.starting_scores(label, weight)
-    found = score, objective.to_margin(score)
-    if objective.starts_at_mean:  # others may be a function of the user's
-        data.kept_start = label, weight, objective, found
-    return found
+    if score is None:
+        score = objective.starting_scores(data.label, data.weight)
+    return score, objective.to_margin(score)
 
 
 def fingerprint(task: Task) -> dict[str, str]:
