@@ -73,6 +73,9 @@ class Planned:
     n_compiled: int = 0
 
 
+def _nothing() -> None: ...
+
+
 class BuildHelper:
     """A process that compiles kernels, see ``compile_ahead``.
 
@@ -184,6 +187,9 @@ class BuildHelper:
         with contextlib.suppress(OSError, ValueError):
             pipe.write(b"null\n")
             pipe.close()
+        with self._changed:
+            for program in self._planned:
+                program.compile = _nothing  # it holds the fit's device
         threading.Thread(target=self.process.wait, daemon=True).start()  # so it leaves no zombie
 
     def end(self) -> None:
