@@ -10,26 +10,8 @@
 <%def name="functions(prefetch)">\
 #define LISTED 1024u
 
-% for width in TILES:
-/* Add a batch to ${f"{width} places" if width > 1 else "a place"}; ask for n_next rows of the next one, at most as many. */
-FN void add_listed_${width}(LOCAL i64x2* sums, const i32x2* own, const u8* code, const u32 n, const source_t* source,
-                       GLOBAL const i32x2* quanta, GLOBAL const u32* next, const u32 n_next) {
-    u32 i = 0;
-% for asks in (True, False):
-    for (; i < ${"n_next" if asks else "n"}; i++, code += 32) {
-% if asks:
-        PREFETCH(source->codes + (next[i] - source->first_row) * source->stride);
-        PREFETCH(quanta + next[i]);
-% endif
-        const i64x2 pair = MAKE_I64X2(own[i].x, own[i].y);
-% for k in range(width):
-        sums[${256 * k} + code[${k}]] = ADD_I64X2(sums[${256 * k} + code[${k}]], pair);
-% endfor
-    }
-% endfor
-}
-
-% endfor
+${batches(TILES, "add_listed", "i64x2* sums", "i32x2* own", "i64x2 pair = MAKE_I64X2(own[i].x, own[i].y)",
+          "sums[{0}] = ADD_I64X2(sums[{0}], pair)")}\
 /* Add a piece's listed rows from `begin` on; none of them is wide. Returns the row behind them. */
 FN u32 add_listed_pairs(LOCAL i64x2* sums, const piece_t piece, const u32 begin, const source_t* source) {
     i32x2 own[LISTED];
@@ -61,4 +43,29 @@ FN u32 add_listed_pairs(LOCAL i64x2* sums, const piece_t piece, const u32 begin,
     return piece.end;
 }
 
+</%def>
+
+## Functions that add a batch to some places: the types and names of sums and of the rows' numbers, what is loaded of a
+## row, and how it is added at a place.
+<%def name="batches(tiles, name, sums, numbers, row, add)">\
+% for width in tiles:
+/* Add a batch to ${f"{width} places" if width > 1 else "a place"}; ask for n_next rows of the next one, at most as many. */
+FN void ${name}_${width}(LOCAL ${sums}, const ${numbers}, const u8* code, const u32 n, const source_t* source,
+${" " * (13 + len(name))}GLOBAL const i32x2* quanta, GLOBAL const u32* next, const u32 n_next) {
+    u32 i = 0;
+% for asks in (True, False):
+    for (; i < ${"n_next" if asks else "n"}; i++, code += 32) {
+% if asks:
+        PREFETCH(source->codes + (next[i] - source->first_row) * source->stride);
+        PREFETCH(quanta + next[i]);
+% endif
+        const ${row};
+% for k in range(width):
+        ${add.format(f"{256 * k} + code[{k}]")};
+% endfor
+    }
+% endfor
+}
+
+% endfor
 </%def>

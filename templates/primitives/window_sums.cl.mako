@@ -9,6 +9,7 @@
 ##   So words of rows below 2^24 and 2^25 quanta do not overflow; other rows, of which there are few, are added to the
 ##   pool at once. PoCL, 1 M x 28, processor ms a round by pairs and by words, least of 7: root 18.1 and 14.2, next level
 ##   12.0 and 10.6; the level below, whose nodes have 2400 rows of a window, 8.8 and 11.2, as words are moved too often.
+<%namespace name="listed" file="listed_pairs.cl.mako"/>\
 <%! TILES = 14, 4, 1 %>\
 <%def name="functions()">\
 #define BATCH 1024u
@@ -82,26 +83,7 @@ FN void move_words(LOCAL i64* words, GLOBAL i64* target, const source_t* source)
     }
 }
 
-% for width in TILES:
-/* Add a batch to ${f"{width} places" if width > 1 else "a place"}; ask for n_next rows of the next one, at most as many. */
-FN void add_batch_${width}(LOCAL i64* words, const i64* numbers, const u8* code, const u32 n, const source_t* source,
-                      GLOBAL const i32x2* quanta, GLOBAL const u32* next, const u32 n_next) {
-    u32 i = 0;
-% for asks in (True, False):
-    for (; i < ${"n_next" if asks else "n"}; i++, code += 32) {
-% if asks:
-        PREFETCH(source->codes + (next[i] - source->first_row) * source->stride);
-        PREFETCH(quanta + next[i]);
-% endif
-        const i64 number = numbers[i];
-% for k in range(width):
-        words[${256 * k} + code[${k}]] += number;
-% endfor
-    }
-% endfor
-}
-
-% endfor
+${listed.batches(TILES, "add_batch", "i64* words", "i64* numbers", "i64 number = numbers[i]", "words[{0}] += number")}\
 /* Add a piece's listed rows. */
 FN void add_listed(LOCAL i64* words, GLOBAL i64x2* pool, const piece_t piece, const source_t* source, const u32 window) {
     i64 numbers[BATCH];
