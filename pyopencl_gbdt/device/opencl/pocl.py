@@ -123,13 +123,15 @@ def warm_up(context: Any, number: int = 0) -> threading.Thread | None:
     number : int
         The device's number on PoCL's platform.
     """
+    if not _must_load():
+        return None
     import pyopencl as cl
 
     def load() -> None:
         with contextlib.suppress(cl.Error):  # the fit's own programs report what is wrong
             cl.Program(context, LOAD).build([NO_HEADER], cache_dir=False)
 
-    return _load(load, cl._cl.__file__, number)
+    return _begin(load, cl._cl.__file__, number)
 
 
 def context_that_loads(opencl: Loader) -> dict[int, int]:
@@ -147,7 +149,7 @@ def context_that_loads(opencl: Loader) -> dict[int, int]:
         for number, device in enumerate(opencl.devices(platform, CPU))
     ]
     cpus = [cpu for cpu in cpus if cpu[0] != _SIMULATOR]
-    if len(cpus) != 1 or cpus[0][0] != POCL or _keeps_programs():
+    if len(cpus) != 1 or cpus[0][0] != POCL or not _must_load():
         return {}
     _, number, device = cpus[0]
     mend(SimpleNamespace(int_ptr=device.value, version=opencl.version(device)))
@@ -157,17 +159,21 @@ def context_that_loads(opencl: Loader) -> dict[int, int]:
         with contextlib.suppress(OSError):
             opencl.build(context, device, LOAD, NO_HEADER)
 
-    _load(load, opencl.file, number)
+    _begin(load, opencl.file, number)
     return {device.value or 0: context.value or 0}
 
 
-def _load(load: Callable[[], None], library: str, number: int) -> threading.Thread | None:
+def _must_load() -> bool:
+    """Tell whether this process has to load the compiler: once, if PoCL keeps no programs."""
     global _loaded  # noqa: PLW0603 - a fact of the process
     if _loaded == os.getpid():
-        return None
+        return False
     _loaded = os.getpid()
-    if _keeps_programs():
-        return None
+    return not _keeps_programs()
+
+
+def _begin(load: Callable[[], None], library: str, number: int) -> threading.Thread:
+    """Start the helper that compiles kernels, and the thread that loads the compiler."""
     from pyopencl_gbdt.device.opencl import build_ahead
 
     build_ahead.start(library, number)
