@@ -14,13 +14,13 @@ from collections.abc import Iterator
 from queue import SimpleQueue
 from typing import Any
 
-import numpy as np
 import pyopencl as cl
 
 from pyopencl_gbdt.device import cache
 from pyopencl_gbdt.device.discovery import find, open_device
 from pyopencl_gbdt.device.drivers import measured_facts
 from pyopencl_gbdt.device.drivers.atomic_facts import FAILED
+from pyopencl_gbdt.device.opencl.source import launch_ahead
 
 
 def measure(device_id: str, names: list[str]) -> None:
@@ -79,11 +79,9 @@ def _lines() -> Iterator[str]:
 
 
 def _launch(queue: Any, kernel: Any, types: list[str], dummy: Any) -> None:
-    """Launch a kernel with two work-groups in z, in which it returns at once."""
-    for index, kind in enumerate(types):
-        kernel.set_arg(index, np.zeros((), kind)[()] if kind else dummy)
+    """Have the driver compile a kernel: many do at its first launch."""
     ask = cl.kernel_work_group_info.COMPILE_WORK_GROUP_SIZE
     x = max(1, kernel.get_work_group_info(ask, queue.device)[0])
     with contextlib.suppress(cl.Error):  # it needs more than the device has: not the compiler's
-        cl.enqueue_nd_range_kernel(queue, kernel, (x, 1, 2), (x, 1, 1))
+        launch_ahead(queue, kernel, types, dummy, x)
         queue.finish()

@@ -7,7 +7,7 @@ import re
 import threading
 import warnings
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -227,10 +227,28 @@ def _compile_now(queue: Any, build: Callable[[], Any], kernels: build_ahead.Kern
     if program not in _RETURN_AHEAD:
         return
     for name, types in kernels:
-        kernel = cl.Kernel(program, name)
-        for index, kind in enumerate(types):
-            kernel.set_arg(index, np.zeros((), kind)[()] if kind else None)
-        cl.enqueue_nd_range_kernel(queue, kernel, (1, 1, 2), (1, 1, 1))
+        launch_ahead(queue, cl.Kernel(program, name), types)
+
+
+def launch_ahead(
+    queue: Any, kernel: Any, types: Sequence[str], array: Any = None, n_items: int = 1
+) -> None:
+    """Launch a kernel with two work-groups in z, in which it returns at once.
+
+    Parameters
+    ----------
+    queue : pyopencl.CommandQueue
+    kernel : pyopencl.Kernel
+    types : sequence of str
+        NumPy types of the arguments; empty for arrays.
+    array : pyopencl.Buffer or None
+        Given for every array; None where the driver takes no array.
+    n_items : int
+        Work-items of a group.
+    """
+    for index, kind in enumerate(types):
+        kernel.set_arg(index, np.zeros((), kind)[()] if kind else array)
+    cl.enqueue_nd_range_kernel(queue, kernel, (n_items, 1, 2), (n_items, 1, 1))
 
 
 def _for_pocl(source: str, options: list[str]) -> list[str]:
