@@ -192,8 +192,11 @@ class CudaDevice(Device):
     def read(self, array: DeviceArray) -> Array:
         self.n_waits += 1
         reading = self.timed(DOWNLOAD, array.nbytes)
+        handle = array.handle
         with self.cuda, self.guarded("reading its memory"), reading:
-            host: Array = array.handle.get(stream=self.stream)
+            if (handle.shape, handle.dtype) != (array.shape, array.dtype):
+                handle = self._part(array, 0, array.nbytes, array.shape)
+            host: Array = handle.get(stream=self.stream)
         return host
 
     def read_into(self, array: DeviceArray, host: Array) -> None:
