@@ -2,7 +2,6 @@
 
 import multiprocessing
 import tracemalloc
-from importlib import import_module
 
 import numpy as np
 import pytest
@@ -95,12 +94,11 @@ def rank_of_two(pipe, rank, size):
     def data():
         return batches(own, size) if size else Dataset(*own)
 
-    train(params, data())  # what is imported and built once is no part of a fit's memory
-    for module in ("pyopencl_gbdt.device.team.mpi", "mako.lookup"):
-        import_module(module)  # which ranks import, and which renders what is not kept
     door = Rendezvous("127.0.0.1", b"secret")
     pipe.send(door.address)
     team = door.join(rank, pipe.recv(), LIMITS)
+    # What a first fit of a team imports and builds is no part of a fit's memory.
+    train(params, data(), communicator=team)
     tracemalloc.start()
     train(params, data(), communicator=team)
     pipe.send((opened[-1].peak_bytes, tracemalloc.get_traced_memory()[1]))
