@@ -44,6 +44,7 @@ typedef int2 i32x2;
 #define BARRIER() __syncthreads()
 
 #define PREFETCH(address) ((void)(address))
+#define PREFETCH_FAR(address) PREFETCH(address)
 
 /* Read and write words that other work-groups access at the same time. A word is read and written as a
    whole; different words may become visible in any order. */

@@ -63,6 +63,9 @@ typedef int2 i32x2;
    `Capabilities.prefetches`: their compilers are based on Clang, which has this builtin, while Mesa's translator
    to SPIR-V refuses it. PoCL's own `prefetch` does nothing. */
 #define PREFETCH(address) __builtin_prefetch((const void*)(size_t)(address))
+/* The same long before, and into the second cache alone, for which more requests are under way at a time. EPYC 9004,
+   one thread, ns a row of 32 bytes: a 32nd of 32 MB 8.3 by PREFETCH, 3.4 so. Arrays that caches hold gain nothing. */
+#define PREFETCH_FAR(address) __builtin_prefetch((const void*)(size_t)(address), 0, 2)
 
 /* Read and write words that other work-groups access at the same time. A word is read and written as a
    whole; different words may become visible in any order. */

@@ -76,8 +76,8 @@ KERNEL(${wg_size}) ${name}(
 % if prefetch and code != "tiled":
                 if (!in_order && position + ${prefetch} < end) {
                     const u32 later = rows[position + ${prefetch}];
-                    PREFETCH(own + later);
-                    PREFETCH(column.codes + (later - first_row) * column.row_stride);
+                    PREFETCH_FAR(own + later);
+                    PREFETCH_FAR(column.codes + (later - first_row) * column.row_stride);
                 }
 % endif
                 const u32 goes_left = ${goes_left}(code_of(column, row - first_row), split);

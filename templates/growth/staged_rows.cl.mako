@@ -76,8 +76,8 @@ FN void stage(const data_t* data, const u32 feature, const u32 n_words, const ro
 % if prefetch:
         if (!own->in_order && at + ${prefetch} < own->end) {
             const u32 later = own->rows[at + ${prefetch}];
-            PREFETCH(codes + later * stride);
-            PREFETCH(own->quanta + later);
+            PREFETCH_FAR(codes + later * stride);
+            PREFETCH_FAR(own->quanta + later);
         }
 % endif
         GLOBAL const ${word}* words = (GLOBAL const ${word}*)(codes + row * stride);

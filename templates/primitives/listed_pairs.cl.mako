@@ -24,8 +24,8 @@ FN u32 add_listed_pairs(LOCAL i64x2* sums, const piece_t piece, const u32 begin,
         for (u32 i = 0; i < n; i++) {
 % if prefetch:
             if (at == begin && i + ${prefetch} < n) { /* nobody has asked for the first batch */
-                PREFETCH(source->codes + (rows[i + ${prefetch}] - first_row) * source->stride);
-                PREFETCH(quanta + rows[i + ${prefetch}]);
+                PREFETCH_FAR(source->codes + (rows[i + ${prefetch}] - first_row) * source->stride);
+                PREFETCH_FAR(quanta + rows[i + ${prefetch}]);
             }
 % endif
             GLOBAL const u8* code = source->codes + (rows[i] - first_row) * source->stride;
@@ -56,8 +56,8 @@ ${" " * (13 + len(name))}GLOBAL const i32x2* quanta, GLOBAL const u32* next, con
 % for asks in (True, False):
     for (; i < ${"n_next" if asks else "n"}; i++, code += 32) {
 % if asks:
-        PREFETCH(source->codes + (next[i] - source->first_row) * source->stride);
-        PREFETCH(quanta + next[i]);
+        PREFETCH_FAR(source->codes + (next[i] - source->first_row) * source->stride);
+        PREFETCH_FAR(quanta + next[i]);
 % endif
         const ${row};
 % for k in range(width):

@@ -279,8 +279,8 @@ FN void add_listed_7(LOCAL i64x2* sums, const i32x2* own, const u8* code, const 
                        GLOBAL const i32x2* quanta, GLOBAL const u32* next, const u32 n_next) {
     u32 i = 0;
     for (; i < n_next; i++, code += 32) {
-        PREFETCH(source->codes + (next[i] - source->first_row) * source->stride);
-        PREFETCH(quanta + next[i]);
+        PREFETCH_FAR(source->codes + (next[i] - source->first_row) * source->stride);
+        PREFETCH_FAR(quanta + next[i]);
         const i64x2 pair = MAKE_I64X2(own[i].x, own[i].y);
         sums[0 + code[0]] = ADD_I64X2(sums[0 + code[0]], pair);
         sums[256 + code[1]] = ADD_I64X2(sums[256 + code[1]], pair);
@@ -307,8 +307,8 @@ FN void add_listed_4(LOCAL i64x2* sums, const i32x2* own, const u8* code, const 
                        GLOBAL const i32x2* quanta, GLOBAL const u32* next, const u32 n_next) {
     u32 i = 0;
     for (; i < n_next; i++, code += 32) {
-        PREFETCH(source->codes + (next[i] - source->first_row) * source->stride);
-        PREFETCH(quanta + next[i]);
+        PREFETCH_FAR(source->codes + (next[i] - source->first_row) * source->stride);
+        PREFETCH_FAR(quanta + next[i]);
         const i64x2 pair = MAKE_I64X2(own[i].x, own[i].y);
         sums[0 + code[0]] = ADD_I64X2(sums[0 + code[0]], pair);
         sums[256 + code[1]] = ADD_I64X2(sums[256 + code[1]], pair);
@@ -329,8 +329,8 @@ FN void add_listed_1(LOCAL i64x2* sums, const i32x2* own, const u8* code, const 
                        GLOBAL const i32x2* quanta, GLOBAL const u32* next, const u32 n_next) {
     u32 i = 0;
     for (; i < n_next; i++, code += 32) {
-        PREFETCH(source->codes + (next[i] - source->first_row) * source->stride);
-        PREFETCH(quanta + next[i]);
+        PREFETCH_FAR(source->codes + (next[i] - source->first_row) * source->stride);
+        PREFETCH_FAR(quanta + next[i]);
         const i64x2 pair = MAKE_I64X2(own[i].x, own[i].y);
         sums[0 + code[0]] = ADD_I64X2(sums[0 + code[0]], pair);
     }
@@ -351,8 +351,8 @@ FN u32 add_listed_pairs(LOCAL i64x2* sums, const piece_t piece, const u32 begin,
         const u32 left = piece.end - at, n = left < LISTED ? left : LISTED;
         for (u32 i = 0; i < n; i++) {
             if (at == begin && i + 24 < n) { /* nobody has asked for the first batch */
-                PREFETCH(source->codes + (rows[i + 24] - first_row) * source->stride);
-                PREFETCH(quanta + rows[i + 24]);
+                PREFETCH_FAR(source->codes + (rows[i + 24] - first_row) * source->stride);
+                PREFETCH_FAR(quanta + rows[i + 24]);
             }
             GLOBAL const u8* code = source->codes + (rows[i] - first_row) * source->stride;
             codes[2 * i] = *(GLOBAL const u32x4*)code;
@@ -492,8 +492,8 @@ FN void add_batch_14(LOCAL i64* words, const i64* numbers, const u8* code, const
                       GLOBAL const i32x2* quanta, GLOBAL const u32* next, const u32 n_next) {
     u32 i = 0;
     for (; i < n_next; i++, code += 32) {
-        PREFETCH(source->codes + (next[i] - source->first_row) * source->stride);
-        PREFETCH(quanta + next[i]);
+        PREFETCH_FAR(source->codes + (next[i] - source->first_row) * source->stride);
+        PREFETCH_FAR(quanta + next[i]);
         const i64 number = numbers[i];
         words[0 + code[0]] += number;
         words[256 + code[1]] += number;
@@ -534,8 +534,8 @@ FN void add_batch_4(LOCAL i64* words, const i64* numbers, const u8* code, const 
                       GLOBAL const i32x2* quanta, GLOBAL const u32* next, const u32 n_next) {
     u32 i = 0;
     for (; i < n_next; i++, code += 32) {
-        PREFETCH(source->codes + (next[i] - source->first_row) * source->stride);
-        PREFETCH(quanta + next[i]);
+        PREFETCH_FAR(source->codes + (next[i] - source->first_row) * source->stride);
+        PREFETCH_FAR(quanta + next[i]);
         const i64 number = numbers[i];
         words[0 + code[0]] += number;
         words[256 + code[1]] += number;
@@ -556,8 +556,8 @@ FN void add_batch_1(LOCAL i64* words, const i64* numbers, const u8* code, const 
                       GLOBAL const i32x2* quanta, GLOBAL const u32* next, const u32 n_next) {
     u32 i = 0;
     for (; i < n_next; i++, code += 32) {
-        PREFETCH(source->codes + (next[i] - source->first_row) * source->stride);
-        PREFETCH(quanta + next[i]);
+        PREFETCH_FAR(source->codes + (next[i] - source->first_row) * source->stride);
+        PREFETCH_FAR(quanta + next[i]);
         const i64 number = numbers[i];
         words[0 + code[0]] += number;
     }

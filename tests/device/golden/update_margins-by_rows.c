@@ -61,8 +61,8 @@ KERNEL(1) add_leaves(
                 const u32 row = in_order ? position - base : rows[position];
                 if (!in_order && position + 48 < end) {
                     const u32 later = rows[position + 48];
-                    PREFETCH(own + later);
-                    PREFETCH(column.codes + (later - first_row) * column.row_stride);
+                    PREFETCH_FAR(own + later);
+                    PREFETCH_FAR(column.codes + (later - first_row) * column.row_stride);
                 }
                 const u32 goes_left = code_goes_left(code_of(column, row - first_row), split);
                 own[row] += leaves[goes_left];
