@@ -22,9 +22,9 @@ from pyopencl_gbdt.parameters.constraints import limits_of
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.parameters.refusals import REFUSED
 from pyopencl_gbdt.parameters.row import refuse
-from pyopencl_gbdt.training.fit_facts import fit_facts
 from pyopencl_gbdt.training.memory_estimate import MemoryEstimate, estimate_memory
 from pyopencl_gbdt.training.paper_data import DataFacts
+from pyopencl_gbdt.training.preparing import fit_facts
 
 _ROWS = {"n_rows": 100_000, "n_features": 20, "n_queries": 1, "batch_rows": 0, "evaluation_rows": 0}
 

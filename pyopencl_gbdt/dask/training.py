@@ -34,9 +34,8 @@ from pyopencl_gbdt.device.team.handshake import Limits, seconds
 from pyopencl_gbdt.errors import DataError, ParameterError, TeamError
 from pyopencl_gbdt.parameters.parameters import given_instead
 from pyopencl_gbdt.prediction.model import Model
-from pyopencl_gbdt.training.preparing import check_history
+from pyopencl_gbdt.training.train import check_history, with_history
 from pyopencl_gbdt.training.train import train as train_among_members
-from pyopencl_gbdt.training.train import with_history
 
 #: Seconds after which the client looks whether the workers are still there.
 _LOOK = 2

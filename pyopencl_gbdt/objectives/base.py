@@ -23,11 +23,11 @@ from pyopencl_gbdt.numerics.expressions import (
     Trace,
     evaluate,
     exp,
-    sigmoid,
     statements,
 )
 from pyopencl_gbdt.numerics.portable_math import as_margin, exact_mean, exact_sum, not_tiny
 from pyopencl_gbdt.numerics.weights import whole
+from pyopencl_gbdt.parameters.facts import LossFacts
 
 if TYPE_CHECKING:
     from pyopencl_gbdt.data.dataset import Dataset
@@ -36,8 +36,6 @@ F32 = npt.NDArray[np.float32]
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
 
-#: Base scores that are probabilities stay this far from 0 and 1, where the margin is infinite.
-_EDGE = 1e-6
 #: Base scores with a logarithmic link are at least this, since the logarithm of 0 is infinite.
 _LEAST_MEAN = 1e-30
 
@@ -70,6 +68,8 @@ class Objective(ABC):
         Whether gradients can be computed page by page, where pages take turns on the device.
     mean_start : bool
         Whether the loss ``starts_at_mean``, unless it weighs classes.
+    fills_device_arrays : bool
+        Whether a user's function computes the gradients of all rows on the device.
     """
 
     given: ClassVar[bool] = False
@@ -77,6 +77,7 @@ class Objective(ABC):
     applies_weights: ClassVar[bool] = False
     takes_pages: ClassVar[bool] = True
     mean_start: ClassVar[bool] = False
+    fills_device_arrays: ClassVar[bool] = False
     device_link: ClassVar[str] = ""
     """The kernel of ``links`` that does what ``to_prediction`` does; empty: there is none."""
 
@@ -161,6 +162,20 @@ class Objective(ABC):
     def one_target(self) -> bool:
         """Whether a row can have only one label."""
         return self.given or self.n_outputs > 1
+
+    @property
+    def own_kernels(self) -> bool:
+        """Whether a row's gradients depend on more than its label and margins, or are a user's."""
+        return self.given
+
+    def facts(self) -> LossFacts:
+        """Return what a training looks at to refuse a combination, and to choose its classes."""
+        return LossFacts(
+            name=getattr(self, "custom_name", ""), kernel=self.kernel, n_outputs=self.n_outputs,
+            one_target=self.one_target, given=self.given, own_kernels=self.own_kernels,
+            renews=self.renews, takes_pages=self.takes_pages, n_split=self.n_split,
+            fills_device_arrays=self.fills_device_arrays,
+        )  # fmt: skip
 
     def gradients(self, margins: F32, data: Dataset) -> tuple[F32, F32]:
         """Return the gradients of a round; for ``given`` ones, the host twin of their kernels.
@@ -373,22 +388,3 @@ class LogLink(Objective):
 
     def score_of_mean(self, mean: Fraction | float) -> float:
         return float(np.float32(max(float(mean), _LEAST_MEAN)))
-
-
-@dataclass(frozen=True)
-class LogitLink(Objective):
-    """A loss whose prediction is the sigmoid of the margin; its base score is the mean label."""
-
-    device_link = "sigmoid"
-    mean_start = True
-
-    def prediction_of(self, margin: Number) -> Term:
-        return sigmoid(margin)
-
-    def score_of_mean(self, mean: Fraction | float) -> float:
-        return clamp_probability(float(mean))
-
-
-def clamp_probability(score: float) -> float:
-    """Clamp a probability so that its margin is finite; return a float32."""
-    return float(np.float32(min(max(score, _EDGE), 1.0 - _EDGE)))

@@ -16,11 +16,32 @@ from pyopencl_gbdt.model.ensemble import Score
 from pyopencl_gbdt.numerics.expressions import Number, Term, at_least, evaluate, exp, sigmoid, where
 from pyopencl_gbdt.numerics.expressions import reciprocal as reciprocal_of
 from pyopencl_gbdt.numerics.portable_math import exact_sum, portable_exp, reciprocal
-from pyopencl_gbdt.objectives.base import F32, LogitLink, Objective
-from pyopencl_gbdt.objectives.base import clamp_probability as clamp
+from pyopencl_gbdt.objectives.base import F32, Objective
 
 if TYPE_CHECKING:
     from pyopencl_gbdt.data.dataset import Dataset
+
+#: Base scores that are probabilities stay this far from 0 and 1, where the margin is infinite.
+_EDGE = 1e-6
+
+
+@dataclass(frozen=True)
+class LogitLink(Objective):
+    """A loss whose prediction is the sigmoid of the margin; its base score is the mean label."""
+
+    device_link = "sigmoid"
+    mean_start = True
+
+    def prediction_of(self, margin: Number) -> Term:
+        return sigmoid(margin)
+
+    def score_of_mean(self, mean: Fraction | float) -> float:
+        return clamp_probability(float(mean))
+
+
+def clamp_probability(score: float) -> float:
+    """Clamp a probability so that its margin is finite; return a float32."""
+    return float(np.float32(min(max(score, _EDGE), 1.0 - _EDGE)))
 
 
 @dataclass(frozen=True)
@@ -75,7 +96,7 @@ class _Probability(LogitLink, _CrossEntropy):
         return self.scale_pos_weight == 1
 
     def starting_score(self, label: F32, weight: F32 | None) -> float:
-        return clamp(super().starting_score(label, weight))
+        return clamp_probability(super().starting_score(label, weight))
 
 
 @dataclass(frozen=True)
@@ -158,6 +179,10 @@ class SoftProb(Objective):
     @property
     def n_outputs(self) -> int:
         return int(self.num_class)
+
+    @property
+    def own_kernels(self) -> bool:
+        return False  # a row's margins and label are all
 
     def gradient(self, margin: F32, label: F32) -> tuple[F32, F32]:
         """Return the gradients for margins of shape (n_classes, n_rows)."""

@@ -184,6 +184,7 @@ class DeviceObjective(Custom):
     """
 
     takes_pages = False
+    fills_device_arrays = True
     function: Callable[..., Any] = field(kw_only=True, repr=False)
 
     def __init__(self, function: Callable[..., Any], custom_name: str = "") -> None:

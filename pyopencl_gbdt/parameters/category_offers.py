@@ -57,3 +57,31 @@ def _offer(params: ParameterValues, n_levels: int) -> Offer:
 def offered(params: ParameterValues, data: Dataset) -> dict[int, Offer]:
     """Return what each categorical column of a data set offers, by its number."""
     return offers(params, {column: own.n_levels for column, own in data.categories.items()})
+
+
+@dataclass(frozen=True)
+class CategoryFacts:
+    """A categorical column of the training data.
+
+    Attributes
+    ----------
+    name : str
+        Empty if the data have no names.
+    offer : Offer
+        Whether the column is split by sets of levels, by statistics, or by both.
+    monotone : bool
+        Whether the column has a monotone constraint.
+    forced : bool
+        Whether the column has a forced split.
+    """
+
+    number: int
+    name: str
+    n_levels: int
+    offer: Offer = SETS
+    monotone: bool = False
+    forced: bool = False
+
+    @property
+    def shown(self) -> str:
+        return f"column {self.name!r}" if self.name else f"column {self.number}"

@@ -6,7 +6,7 @@ import json
 import re
 import sys
 from collections.abc import Iterable, Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,11 @@ import numpy.typing as npt
 from pyopencl_gbdt.errors import ParameterError
 from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.messages import show
+from pyopencl_gbdt.parameters.category_offers import CategoryFacts, offered
 from pyopencl_gbdt.parameters.parameters import Parameters
+
+if TYPE_CHECKING:
+    from pyopencl_gbdt.data.dataset import Dataset
 
 #: Kernels' codes of monotone features: predictions rise with the feature, or fall.
 RISING, FALLING = 1, 2
@@ -192,4 +196,24 @@ def _column(name: str, column: Any, data: ConstrainedColumns) -> int:
     raise ParameterError(
         f"{name} names the column {show(column)}: expected one of {known}, or 0.."
         f"{data.n_features - 1}; correct it"
+    )
+
+
+def facts_of_categories(
+    params: Parameters, data: Dataset, limits: Constraints
+) -> tuple[CategoryFacts, ...]:
+    """Return the categorical columns of a training, ascending."""
+    names = data.feature_names
+    own = offered(params, data)
+    forced = {split.feature for split in limits.forced}
+    return tuple(
+        CategoryFacts(
+            column,
+            "" if names is None else names[column],
+            levels.n_levels,
+            own[column],
+            monotone=limits.monotone is not None and bool(limits.monotone[column]),
+            forced=column in forced,
+        )
+        for column, levels in sorted(data.categories.items())
     )

@@ -15,7 +15,7 @@ from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.model.ensemble import Score, each
 from pyopencl_gbdt.model.formats.xgboost_links import LINKS
 from pyopencl_gbdt.pages.cuts import MOST_LEVELS
-from pyopencl_gbdt.parameters.category_offers import SETS, Offer
+from pyopencl_gbdt.parameters.category_offers import CategoryFacts
 from pyopencl_gbdt.parameters.values import ParameterValues
 
 
@@ -45,8 +45,6 @@ class LossFacts:
         Gradients of a row that the loss gives to search splits by; 0: none of its own.
     fills_device_arrays : bool
         Whether a user's function computes the gradients of all rows.
-    has_targets : bool
-        Whether labels are numbers or classes, so that statistics of categories can count them.
     """
 
     name: str = ""
@@ -59,35 +57,6 @@ class LossFacts:
     takes_pages: bool = True
     n_split: int = 0
     fills_device_arrays: bool = False
-    has_targets: bool = True
-
-
-@dataclass(frozen=True)
-class CategoryFacts:
-    """A categorical column of the training data.
-
-    Attributes
-    ----------
-    name : str
-        Empty if the data have no names.
-    offer : Offer
-        Whether the column is split by sets of levels, by statistics, or by both.
-    monotone : bool
-        Whether the column has a monotone constraint.
-    forced : bool
-        Whether the column has a forced split.
-    """
-
-    number: int
-    name: str
-    n_levels: int
-    offer: Offer = SETS
-    monotone: bool = False
-    forced: bool = False
-
-    @property
-    def shown(self) -> str:
-        return f"column {self.name!r}" if self.name else f"column {self.number}"
 
 
 @dataclass(frozen=True)

@@ -78,7 +78,7 @@ OF_DATA: tuple[Refusal[FitFacts], ...] = (
         ),
         Refusal(
             "Statistics of categories for a loss of times, or of the user's own",
-            lambda f: not f.loss.has_targets,
+            lambda f: not f.parameters.has_targets,
             "objective={objective!r}: expected a loss whose labels are targets, for statistics of "
             "categories",
             "use cat_method='sets'",
@@ -142,7 +142,7 @@ OF_DATA: tuple[Refusal[FitFacts], ...] = (
         ),
         Refusal(
             f"Sets of more than {MOST_LEVELS} levels, for a loss that statistics can count",
-            lambda f: f.most_levels is not None and f.loss.has_targets,
+            lambda f: f.most_levels is not None and f.parameters.has_targets,
             f"{{most_levels.shown}} has {{most_levels.n_levels}} levels: expected {MOST_LEVELS} at "
             "most in a categorical column that is split by sets of levels",
             "leave out cat_method",
@@ -150,7 +150,7 @@ OF_DATA: tuple[Refusal[FitFacts], ...] = (
         ),
         Refusal(
             f"Sets of more than {MOST_LEVELS} levels, for a loss of times or of the user's own",
-            lambda f: f.most_levels is not None and not f.loss.has_targets,
+            lambda f: f.most_levels is not None and not f.parameters.has_targets,
             f"{{most_levels.shown}} has {{most_levels.n_levels}} levels: expected {MOST_LEVELS} at "
             "most in a categorical column that is split by sets of levels",
             "merge rare levels",

@@ -300,6 +300,11 @@ class ParameterValues:
         """Whether trees, levels or nodes use a sample of the features."""
         return min(self.colsample_bytree, self.colsample_bylevel, self.colsample_bynode) < 1
 
+    def constrains(self, feature_weights: object | None) -> bool:
+        """Whether splits are constrained, or columns drawn by these weights, if there are any."""
+        given = self.monotone_constraints or self.interaction_constraints or self.forced_splits
+        return bool(given) or (feature_weights is not None and self.samples_columns)
+
     def column_counts(self, n_features: int) -> tuple[int, int, int]:
         """Return the number of features sampled for a tree, for a level and for a node."""
         counts, n = [], n_features

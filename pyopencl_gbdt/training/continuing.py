@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 
 import numpy as np
 import numpy.typing as npt
@@ -14,59 +15,43 @@ from pyopencl_gbdt.device import Device
 from pyopencl_gbdt.errors import DataError, ParameterError
 from pyopencl_gbdt.evaluation.watched import Start
 from pyopencl_gbdt.growth.boosting import WeightedStart
-from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.model import Ensemble
-from pyopencl_gbdt.model.leaf_kinds import LINEAR
-from pyopencl_gbdt.model.tree import Tree
+from pyopencl_gbdt.model.leaf_kinds import LINEAR, with_vectors
+from pyopencl_gbdt.objectives import Objective
+from pyopencl_gbdt.parameters.facts import ModelFacts
+from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.prediction.model import Model
-from pyopencl_gbdt.training.fit_facts import StartingPoint, start_of
+from pyopencl_gbdt.training.task import StartingPoint
 
 F32 = npt.NDArray[np.float32]
 Before = Model | Ensemble | str | os.PathLike[str] | bytes | bytearray
 
 
-@dataclass(frozen=True)
-class ContinuedPoint(StartingPoint):
-    """The model that the first new tree is added to, where it has trees already.
-
-    Attributes
-    ----------
-    before : Ensemble
-        The model to continue.
-    """
-
-    before: Ensemble
-
-    @property
-    def trees(self) -> list[Tree]:
-        return self.before.trees
-
-    @property
-    def n_rounds(self) -> int:
-        return self.before.n_rounds
-
-    def margins(self, rows: Dataset, device: Device, *, weighted: bool = False) -> Start:
-        """Return the margins of rows, with the same bits as if the trees had just been trained."""
-        if not self.trees:
-            return super().margins(rows, device, weighted=weighted)
-        own: F32 | None = None if rows.base_margin is None else rows.base_margin.T
-        if weighted:
-            before = self.before.with_weights()
-            from pyopencl_gbdt.prediction.margins import predict_sums
-
-            sums = predict_sums(before, rows.features, device)
-            base = start_of(self.base_margin) if own is None else own
-            assert not isinstance(base, WeightedStart)
-            weights = np.array(before.tree_weights, np.float32)
-            return WeightedStart(base, sums, before.trees, weights)
-        from pyopencl_gbdt.prediction.margins import predict_margins
-
-        return predict_margins(self.before, rows.features, device, start=own)
-
-
 def continued_point(before: Ensemble) -> StartingPoint:
     """Return where a training starts that adds trees to a model."""
-    return ContinuedPoint(before.base_score, before.base_margin, before)
+    own = before.trees, before.n_rounds
+    return StartingPoint(before.base_score, before.base_margin, before, *own)
+
+
+def margins_after(
+    before: Ensemble, rows: Dataset, device: Device, base: Start, *, weighted: bool
+) -> Start:
+    """Return the margins of rows, with the same bits as if the trees had just been trained.
+
+    ``base``: the margins before the first tree.
+    ``weighted``: whether the trees to come have weights, so that the sums of trees are needed.
+    """
+    if weighted:
+        before = before.with_weights()
+        from pyopencl_gbdt.prediction.margins import predict_sums
+
+        sums = predict_sums(before, rows.features, device)
+        assert not isinstance(base, WeightedStart)
+        return WeightedStart(base, sums, before.trees, np.array(before.tree_weights, np.float32))
+    from pyopencl_gbdt.prediction.margins import predict_margins
+
+    own: F32 | None = None if rows.base_margin is None else rows.base_margin.T
+    return predict_margins(before, rows.features, device, start=own)
 
 
 def as_ensemble(before: Before) -> Ensemble:
@@ -108,3 +93,33 @@ def check_same_columns(what: str, n_features: int, names: list[str] | None, data
             "same columns"
         )
     check_columns(names, data.feature_names, what, "the training data")
+
+
+def facts_of_model(params: Parameters, objective: Objective, before: Ensemble) -> ModelFacts:
+    """Return the facts about a model to continue."""
+    return ModelFacts(
+        shown_loss=_shown(before.objective, before.objective_parameters),
+        asked_loss=_shown(params.objective, objective.parameters),
+        base_score=before.base_score,
+        n_outputs=before.n_outputs,
+        n_parallel=before.n_parallel,
+        has_statistics=before.statistics is not None,
+        has_trees=bool(before.trees),
+        has_weights=before.tree_weights is not None,
+        is_linear=before.leaves is LINEAR,
+        splits_apart=params.weighs_trees and not _is_alike(before),
+    )
+
+
+def _is_alike(model: Ensemble) -> bool:
+    """Tell whether trees of a round's outputs split alike, and have one weight."""
+    n_outputs, n_parallel = model.n_outputs, model.n_parallel
+    if with_vectors(model.trees, n_outputs, n_parallel) is None:
+        return False
+    weights = np.reshape(model.tree_weights or (), (-1, n_outputs, n_parallel))
+    return bool((weights == weights[:, :1]).all())
+
+
+def _shown(loss: str, parameters: Mapping[str, float | str]) -> str:
+    shown = {k: v if isinstance(v, str) else f"{v:g}" for k, v in parameters.items()}
+    return " ".join([loss, *(f"{name}={value}" for name, value in sorted(shown.items()))])

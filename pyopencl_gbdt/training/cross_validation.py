@@ -26,11 +26,11 @@ from pyopencl_gbdt.parameters.parameters import given_instead
 from pyopencl_gbdt.prediction.model import BEST_ITERATION
 from pyopencl_gbdt.training.concurrent_fits import ConcurrentFits
 from pyopencl_gbdt.training.eval_metrics import Metrics
-from pyopencl_gbdt.training.fit_facts import Task
 from pyopencl_gbdt.training.folds import Fold, given_folds, make_folds, query_folds
 from pyopencl_gbdt.training.joined_fits import Joining, enqueued_together
 from pyopencl_gbdt.training.preparing import Given, check_rounds, prepare
 from pyopencl_gbdt.training.running_task import RunningTask
+from pyopencl_gbdt.training.task import Task
 from pyopencl_gbdt.training.train import opened_fit
 
 #: ``log[set][metric]``: (mean, standard deviation) over the folds, one pair per round.

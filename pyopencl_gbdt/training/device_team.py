@@ -25,9 +25,11 @@ from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.pages.cuts import CUT_RULES
 from pyopencl_gbdt.pages.page import Layout
 from pyopencl_gbdt.pages.parted_cuts import shared_layout
-from pyopencl_gbdt.training.fit_facts import StartingPoint, Task, check_exact, sums_labels_on_device
 from pyopencl_gbdt.training.member import LeadingTask, follow
-from pyopencl_gbdt.training.running_task import RunningTask
+from pyopencl_gbdt.training.preparing import sums_labels_on_device
+from pyopencl_gbdt.training.running_task import RunningTask, trained_params
+from pyopencl_gbdt.training.split_search import check_exact
+from pyopencl_gbdt.training.task import StartingPoint, Task
 
 #: First row of a part, and the row behind it.
 Bounds = tuple[int, int]
@@ -69,7 +71,7 @@ class _Part:
 
     def _layout(self) -> Layout:
         """Return the layout of all rows, and give the part the codes that it had before."""
-        device, whole, params = self.device, self.whole, self.task.trained_params
+        device, whole, params = self.device, self.whole, trained_params(self.task)
         ids = tuple(self.team.exchange(DeviceKey, device.process_key))
         self._key = (ids, params.max_bin, params.max_bin_exact, params.cut_rule, tuple(self.bounds))
         kept = self.team.exchange(CodesBefore, whole.kept)[0]

@@ -24,7 +24,7 @@ from pyopencl_gbdt.device.team.nccl import may_join
 from pyopencl_gbdt.lazy_dataclasses import dataclass
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.primitives.histogram import CodeHistogram
-from pyopencl_gbdt.training.fit_facts import Task
+from pyopencl_gbdt.training.task import Task
 
 #: Rows and features of the histogram whose time is a device's speed; the second number of rows is
 #: for a device that hides latency.

@@ -51,10 +51,9 @@ from pyopencl_gbdt.parameters.refusals import OF_TEAMS
 from pyopencl_gbdt.parameters.row import refuse
 from pyopencl_gbdt.prediction.model import Model
 from pyopencl_gbdt.training.continuing import continued_point
-from pyopencl_gbdt.training.fit_facts import StartingPoint, Task, check_exact
 from pyopencl_gbdt.training.member import LeadingTask, follow
-from pyopencl_gbdt.training.preparing import Given, fingerprint, prepare
-from pyopencl_gbdt.training.running_task import RunningTask
+from pyopencl_gbdt.training.preparing import Given, prepare
+from pyopencl_gbdt.training.running_task import RunningTask, trained_params
 from pyopencl_gbdt.training.same_task import (
     base_score,
     check_parameters,
@@ -62,6 +61,8 @@ from pyopencl_gbdt.training.same_task import (
     digests_of_parts,
     whole_labels,
 )
+from pyopencl_gbdt.training.split_search import check_exact
+from pyopencl_gbdt.training.task import StartingPoint, Task, fingerprint
 
 #: A member's rows of evaluation sets, with the sets' names.
 Parts = Sequence[tuple[Dataset | None, str]]
@@ -279,7 +280,7 @@ def _resumed(team: Team, task: Task, callbacks: CallbackList, newest: Saved) -> 
 
 def _share(team: Team, task: Task) -> Share:
     """Find the cut points of all members' rows; return the member's place in the team."""
-    data, params = task.data, task.trained_params
+    data, params = task.data, trained_params(task)
     rule = CUT_RULES[params.cut_rule]
     cuts = parted_cuts(team, data.rows, data.weight, params.max_bin, cut_features(data), rule=rule)
     layout = layout_of(cuts, data, partial(team.add_up, LevelCounts))

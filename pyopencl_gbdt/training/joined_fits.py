@@ -29,8 +29,8 @@ from pyopencl_gbdt.growth.round_kernels import RoundKernels
 from pyopencl_gbdt.pages.together import tell_matrices
 from pyopencl_gbdt.training.concurrent_fits import EnqueuedRounds, way
 from pyopencl_gbdt.training.fit import Fit
-from pyopencl_gbdt.training.fit_facts import Task
 from pyopencl_gbdt.training.running_task import RunningTask
+from pyopencl_gbdt.training.task import Task
 
 #: Rows of all fits up to which their launches are joined, unless the environment asks for it: a
 #: round of more rows takes a GPU longer than the host. Five folds of 8000 rows were measured.

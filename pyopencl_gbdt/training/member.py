@@ -20,8 +20,8 @@ from pyopencl_gbdt.device.team.messages import DeviceIdle, HookCalled, Request, 
 from pyopencl_gbdt.errors import DeviceError
 from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.prediction.model import Model
-from pyopencl_gbdt.training.fit_facts import Task
 from pyopencl_gbdt.training.running_task import RunningTask
+from pyopencl_gbdt.training.task import Task
 
 #: What member 0 asks for: one round with a learning rate, finished trees, the state, that devices
 #: are idle, a hook of the user's callbacks, or the end.

@@ -27,9 +27,10 @@ from pyopencl_gbdt.parameters.category_offers import offers
 from pyopencl_gbdt.parameters.facts import FitFacts
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.training.fit import Fit
-from pyopencl_gbdt.training.fit_facts import Task, as_histograms, of_sparse
 from pyopencl_gbdt.training.paper_data import DataFacts, answer, codes_of, full_layout
 from pyopencl_gbdt.training.preparing import prepared_on
+from pyopencl_gbdt.training.split_search import as_histograms, of_sparse
+from pyopencl_gbdt.training.task import Task
 
 #: Bytes of NumPy's temporary arrays for a weight that is scaled; ``tracemalloc``, 1 M weights.
 _SCALING_BYTES = 29

@@ -57,9 +57,9 @@ from pyopencl_gbdt.pages.paged import (
 from pyopencl_gbdt.pages.quantize import joins_none
 from pyopencl_gbdt.pages.stored import StoredPages
 from pyopencl_gbdt.pages.tiles import TileSizes
+from pyopencl_gbdt.parameters.constraints import Constraints, limits_of
 from pyopencl_gbdt.parameters.facts import FitFacts, PageFacts
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.training.fit_facts import constraints_of, loss_facts
 
 if TYPE_CHECKING:
     from pyopencl_gbdt.training.joint_pages import JointPages
@@ -102,7 +102,8 @@ class Placement:
 
     def __post_init__(self) -> None:
         data, codes = self.data, self.share.codes
-        self.limits = constraints_of(self.params, data)
+        limited = self.params.constrains(data.feature_weights)
+        self.limits = limits_of(self.params, data) if limited else Constraints()
         given = ""
         if codes is not None:  # to ask whether None is of a protocol takes 0.1 ms
             given = "stored pages" if isinstance(codes, StoredPages) else "codes"
@@ -110,7 +111,7 @@ class Placement:
             given=given, has_statistics=self.statistics, n_orders=self.orders[1], most_picks=1
         )
         self.facts = FitFacts(
-            self.params, loss_facts(self.params, self.objective), n_rows=data.n_rows,
+            self.params, self.objective.facts(), n_rows=data.n_rows,
             n_targets=data.n_targets, sparse=data.sparse is not None, device=self.device.caps,
             pages=pages,
         )  # fmt: skip

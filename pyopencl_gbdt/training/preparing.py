@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,24 +15,20 @@ from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.data.remarks import warn_of_blurred, warn_of_dropping, warn_of_page
 from pyopencl_gbdt.data.targets import check_base_margin
 from pyopencl_gbdt.device import Device
+from pyopencl_gbdt.device.selection import find_several, names_several
 from pyopencl_gbdt.errors import DataError, DataTypeError, ParameterError
+from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.ensemble import Score, each
 from pyopencl_gbdt.objectives import OBJECTIVES, Objective, custom_objective
 from pyopencl_gbdt.objectives.base import F32
 from pyopencl_gbdt.objectives.custom import CUSTOM, Custom
 from pyopencl_gbdt.parameters.category_offers import offered
+from pyopencl_gbdt.parameters.constraints import Constraints, facts_of_categories, limits_of
 from pyopencl_gbdt.parameters.facts import FitFacts
 from pyopencl_gbdt.parameters.parameters import ROWS, Parameters, as_mapping
 from pyopencl_gbdt.parameters.refusals import REFUSED
 from pyopencl_gbdt.parameters.row import refuse, same
-from pyopencl_gbdt.training.fit_facts import (
-    StartingPoint,
-    Task,
-    constraints_of,
-    fit_facts,
-    resolved,
-    sums_labels_on_device,
-)
+from pyopencl_gbdt.training.task import StartingPoint, Task
 
 if TYPE_CHECKING:
     from pyopencl_gbdt.metrics import Metric
@@ -70,20 +65,6 @@ def check_rounds(n_rounds: Any, *, also_none: bool = True) -> int | None:
     return int(ROWS["n_estimators"].convert(n_rounds, "n_rounds"))  # type: ignore[arg-type]
 
 
-def check_history(evals_result: Any) -> None:
-    """Raise an error unless ``evals_result`` is None or a dictionary to fill.
-
-    Raises
-    ------
-    ParameterError
-    """
-    if evals_result is not None and not isinstance(evals_result, dict):
-        raise ParameterError(
-            f"evals_result is of type {type(evals_result).__name__}: expected a dict, which "
-            "receives the metrics; give an empty one"
-        )
-
-
 def check_pairs(evals: Any) -> list[tuple[Dataset, str]]:
     """Return evaluation sets as a list of (Dataset, name); None becomes an empty list.
 
@@ -113,20 +94,6 @@ def check_pairs(evals: Any) -> list[tuple[Dataset, str]]:
 Evals = Sequence[tuple[Dataset, str]]
 #: Parameters of ``train``: a dict, or pairs, which may have several ``eval_metric``.
 Given = Mapping[str, Any] | Sequence[tuple[str, Any]]
-
-#: Parameters that do not change a model, except for its number of rounds.
-_HARMLESS = frozenset(
-    {
-        "n_estimators",
-        "device",
-        "device_memory",
-        "cache_dir",
-        "histogram",
-        "page",
-        "work_group_size",
-        "verbosity",
-    }
-)
 
 #: What ``Dataset`` and estimators take, and the values that have no effect in parameters.
 _OF_DATA: dict[str, Any] = {
@@ -167,6 +134,58 @@ def _own_loss(given: dict[Any, Any]) -> Custom | None:
     if own is not None:
         given["objective"] = CUSTOM
     return own
+
+
+def fit_facts(
+    params: Parameters,
+    objective: Objective,
+    data: Dataset,
+    limits: Constraints,
+    *,
+    evals: Sequence[tuple[Dataset, str]] = (),
+    before: Ensemble | None = None,
+    in_hosts: bool = False,
+    profile: bool = False,
+) -> FitFacts:
+    """Return all facts about a training.
+
+    Raises
+    ------
+    DeviceError
+        If one of several devices is not there.
+    """
+    device, several = params.device, names_several(params.device)
+    model = None
+    if before is not None:
+        from pyopencl_gbdt.training.continuing import facts_of_model
+
+        model = facts_of_model(params, objective, before)
+    return FitFacts(
+        params,
+        objective.facts(),
+        n_rows=data.n_rows,
+        n_targets=data.n_targets,
+        sparse=data.sparse is not None,
+        in_batches=data.batches is not None,
+        categories=facts_of_categories(params, data, limits) if data.categories else (),
+        sparse_evals=tuple(name for rows, name in evals if rows.sparse is not None),
+        model=model,
+        n_devices=len(find_several(device)) if several and not in_hosts else 1,
+        names_several=several,
+        in_hosts=in_hosts,
+        profile=profile,
+    )
+
+
+#: Fewer rows are summed on the host, where that takes 10 ms or less (one core of a Xeon) and no
+#: kernels have to be built.
+LEAST_ROWS = 1 << 20
+
+
+def sums_labels_on_device(objective: Objective, data: Dataset) -> bool:
+    """Tell whether summing the labels on the device pays off."""
+    one_target = data.n_targets == 1
+    return objective.starts_at_mean and one_target and data.n_rows >= LEAST_ROWS
 
 
 def prepare(
@@ -222,13 +241,13 @@ def prepare(
     _check_labelled(data, "the training data")
     if before is not None and p.cat_method == "auto":
         p = replace(p, cat_method="sets")  # statistics of other data cannot be continued
-    asked_page, p = p.page, resolved(p, data, max(objective.n_outputs, data.n_targets))
+    asked_page, p = p.page, _resolved(p, data, objective)
     ensemble = None
     if before is not None:
         from pyopencl_gbdt.training.continuing import as_ensemble, continued
 
         ensemble = as_ensemble(before)
-    limits = constraints_of(p, data)  # raises if constraints do not match the data
+    limits = limits_of(p, data) if p.constrains(data.feature_weights) else Constraints()
     facts = fit_facts(
         p, objective, data, limits, evals=evals, before=ensemble, in_hosts=is_part, profile=profile
     )
@@ -271,6 +290,15 @@ def prepare(
     return Task(
         p, objective, data, evals, metrics, start, by_codes=by_codes, asked=asked, facts=facts
     )
+
+
+def _resolved(p: Parameters, data: Dataset, objective: Objective) -> Parameters:
+    """Return the parameters with the search of splits and the pages that sparse data ask for."""
+    if data.sparse is None:
+        return p
+    from pyopencl_gbdt.training.split_search import resolved
+
+    return resolved(p, data.sparse, max(objective.n_outputs, data.n_targets))
 
 
 def _check_weighted(p: Parameters, data: Dataset, start: StartingPoint | None) -> None:
@@ -347,29 +375,6 @@ def _starting_score(
     if score is None:
         score = objective.starting_scores(data.label, data.weight)
     return score, objective.to_margin(score)
-
-
-def fingerprint(task: Task) -> dict[str, str]:
-    """Return everything that a model and its history depend on, as text by name."""
-    found = {
-        f"parameters.{name}": str(value)
-        for name, value in asdict(task.params).items()
-        if name not in _HARMLESS
-    }
-    if task.params.objective == CUSTOM:
-        found["objective"] = str(task.objective.parameters)
-    found |= {f"data.{part}": digest for part, digest in task.data.digests().items()}
-    for rows, name in task.evals:
-        parts = {} if rows is task.data else rows.digests()
-        found |= {f"evals.{name}.{part}": digest for part, digest in parts.items()}
-    found["evals"] = str([name for _, name in task.evals])
-    found["eval_metric"] = str(task.metric_names)
-    if task.start is not None and task.start.before is not None:
-        from pyopencl_gbdt.model import to_json
-
-        text = to_json(task.start.before)
-        found["model to continue"] = hashlib.sha256(text.encode()).hexdigest()
-    return found
 
 
 def prepared_on(device: Device, task: Task) -> Task:

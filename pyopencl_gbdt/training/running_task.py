@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from pyopencl_gbdt.data.dataset import Dataset
 from pyopencl_gbdt.device import Device, DeviceArray
 from pyopencl_gbdt.device.arena import MemoryPlan
 from pyopencl_gbdt.device.kept_programs import bundle
@@ -21,13 +22,15 @@ from pyopencl_gbdt.fit.share import Share
 from pyopencl_gbdt.growth.boosting import WeightedStart
 from pyopencl_gbdt.logger import tell
 from pyopencl_gbdt.model import Ensemble
+from pyopencl_gbdt.model.ensemble import Score
 from pyopencl_gbdt.model.leaf_kinds import weights_of_vectors
 from pyopencl_gbdt.parameters.facts import FitFacts
+from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.parameters.refusals import OF_MODELS
 from pyopencl_gbdt.parameters.row import refuse
 from pyopencl_gbdt.prediction.model import History, Model
 from pyopencl_gbdt.training.fit import Fit, LateStart
-from pyopencl_gbdt.training.fit_facts import StartingPoint, Task
+from pyopencl_gbdt.training.task import StartingPoint, Task
 
 if TYPE_CHECKING:
     from pyopencl_gbdt.callbacks.base import TrainingState
@@ -49,6 +52,24 @@ def _kind(device: Device, task: Task) -> list[str]:
     own = params.objective if isinstance(params.objective, str) else ""
     grown = params.tree_method, params.grow_policy, params.booster
     return [caps.api, caps.platform, caps.name, caps.driver, names, own, *map(str, grown)]
+
+
+def start_of(margin: Score) -> Start:
+    """Convert a model's base margin to a ``Start``."""
+    if isinstance(margin, tuple):
+        return np.array(margin, np.float32)[:, None]
+    return margin
+
+
+def trained_params(task: Task) -> Parameters:
+    """Return the parameters by which trees grow; those of the task are what was asked for."""
+    params = task.params
+    if task.by_codes:
+        from pyopencl_gbdt.training.split_search import as_histograms
+
+        params = as_histograms(params, sparse=task.data.sparse is not None)
+    unit = task.objective.has_unit_hessians and task.data.weight is None
+    return params.with_least_hessian(unit_hessians=unit)
 
 
 class RunningTask:
@@ -100,7 +121,7 @@ class RunningTask:
         if first_round is None:
             first_round = 0 if task.start is None else task.start.n_rounds
         self.fit = Fit(
-            device, task.trained_params, task.objective, data, margins, first_round, beside=beside,
+            device, trained_params(task), task.objective, data, margins, first_round, beside=beside,
             share=share, replaced=task.replaced, state=task.state,
         )  # fmt: skip
         others = others or self._margins_of_evals()
@@ -155,17 +176,27 @@ class RunningTask:
         objective, data = self.task.objective, self.task.data
         score = starting_score(parts, objective, data)
         self.start = StartingPoint(score, objective.to_margin(score))
-        return self.start.margins(data, parts.arena.device)
+        return self._margins_of(data)
 
     @property
     def _is_weighted(self) -> bool:
         return self.task.params.weighs_trees
 
+    def _margins_of(self, rows: Dataset) -> Start:
+        """Return the margins of rows before the first new tree."""
+        own = None if rows.base_margin is None else rows.base_margin.T
+        base, before = start_of(self.start.base_margin) if own is None else own, self.start.before
+        if before is None or not before.trees:
+            return base
+        from pyopencl_gbdt.training.continuing import margins_after
+
+        return margins_after(before, rows, self.device, base, weighted=self._is_weighted)
+
     def _first_margins(self) -> Start | LateStart:
         """Return the margins of the training rows; late ones if rounds have features of theirs."""
         made, before = self.task.replaced, self.start.before
         if made is None or before is None:
-            return self.start.margins(self.task.data, self.device, weighted=self._is_weighted)
+            return self._margins_of(self.task.data)
 
         def margins(parts: FitParts) -> Start:
             from pyopencl_gbdt.growth.leaves_by_next_order import walks_leaves
@@ -188,9 +219,7 @@ class RunningTask:
                 for rows in made.given_evals
             ]
         return [
-            None
-            if rows is (self.task.whole or data)
-            else self.start.margins(rows, device, weighted=self._is_weighted)
+            None if rows is (self.task.whole or data) else self._margins_of(rows)
             for rows, _ in self.task.evals
         ]
 

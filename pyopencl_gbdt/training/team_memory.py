@@ -25,7 +25,6 @@ from pyopencl_gbdt.pages.parted_cuts import columns_bytes
 from pyopencl_gbdt.parameters.facts import FitFacts
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.training.eval_metrics import choose_metrics
-from pyopencl_gbdt.training.fit_facts import as_histograms
 from pyopencl_gbdt.training.memory_estimate import (
     HOST_BYTES,
     MemoryEstimate,
@@ -34,6 +33,7 @@ from pyopencl_gbdt.training.memory_estimate import (
     estimate_memory,
 )
 from pyopencl_gbdt.training.paper_data import DataFacts
+from pyopencl_gbdt.training.split_search import as_histograms
 
 
 @dataclass(frozen=True)

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from pyopencl_gbdt.prediction.model import History, Model
     from pyopencl_gbdt.training.continuing import Before
     from pyopencl_gbdt.training.eval_metrics import Metrics
-    from pyopencl_gbdt.training.fit_facts import Task
     from pyopencl_gbdt.training.hosts import Parts
     from pyopencl_gbdt.training.preparing import Evals, Given
     from pyopencl_gbdt.training.running_task import RunningTask
+    from pyopencl_gbdt.training.task import Task
 
 
 def train(
@@ -120,7 +120,7 @@ def train(
     from pyopencl_gbdt.device.drivers.fallback import tries
     from pyopencl_gbdt.device.run_ahead import clear_frames
     from pyopencl_gbdt.parameters.parameters import given_instead
-    from pyopencl_gbdt.training.preparing import check_history, check_rounds, prepare
+    from pyopencl_gbdt.training.preparing import check_rounds, prepare
 
     n_rounds = check_rounds(n_rounds if num_boost_round is None else num_boost_round)
     model = model if xgb_model is None else xgb_model
@@ -163,6 +163,22 @@ def train(
     return with_history(made, evals_result)
 
 
+def check_history(evals_result: Any) -> None:
+    """Raise an error unless ``evals_result`` is None or a dictionary to fill.
+
+    Raises
+    ------
+    ParameterError
+    """
+    if evals_result is not None and not isinstance(evals_result, dict):
+        from pyopencl_gbdt.errors import ParameterError
+
+        raise ParameterError(
+            f"evals_result is of type {type(evals_result).__name__}: expected a dict, which "
+            "receives the metrics; give an empty one"
+        )
+
+
 def with_history(made: Model, evals_result: dict[str, Any] | None) -> Model:
     """Copy a model's history to the user's dict, if there is one; return the model."""
     if evals_result is not None:
@@ -174,7 +190,7 @@ def with_history(made: Model, evals_result: dict[str, Any] | None) -> Model:
 def _plan(task: Task) -> Plan:
     """Return the plan of a training that callbacks get before it begins."""
     from pyopencl_gbdt.callbacks.base import Plan
-    from pyopencl_gbdt.training.preparing import fingerprint
+    from pyopencl_gbdt.training.task import fingerprint
 
     metrics = {name: list(task.metrics) for _, name in task.evals}
     own = partial(fingerprint, task), task.begins_with, task.state_sizes
@@ -225,7 +241,6 @@ def opened_fit(
     from pyopencl_gbdt.device.limited_device import limit_memory
     from pyopencl_gbdt.device.run_ahead import settled
     from pyopencl_gbdt.device.selection import find_several, names_several
-    from pyopencl_gbdt.training.fit_facts import check_exact
     from pyopencl_gbdt.training.preparing import prepared_on
     from pyopencl_gbdt.training.running_task import RunningTask
 
@@ -253,6 +268,8 @@ def opened_fit(
         fit = RunningTask(device, prepared_on(device, task))
         try:
             if task.by_codes:
+                from pyopencl_gbdt.training.split_search import check_exact
+
                 check_exact(task.params, fit.fit.parts.features.layout.feature_bins)
             yield fit
         finally:

@@ -202,7 +202,7 @@ def test_sizes(most_leaves):
     ("name", "others"),
     [
         ("leaf_wise", {"fit/ways.py"}),
-        ("symmetric_trees", {"fit/ways.py", "training/fit_facts.py"}),
+        ("symmetric_trees", {"fit/ways.py", "training/split_search.py"}),
     ],
 )
 def test_the_parameters_are_asked_in_one_place(name, others):

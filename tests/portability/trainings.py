@@ -18,7 +18,7 @@ from pyopencl_gbdt.model.leaf_kinds import with_vectors
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.training.fit import Fit
-from pyopencl_gbdt.training.fit_facts import start_of
+from pyopencl_gbdt.training.running_task import start_of
 from tests.portability import cover
 from tests.portability.null_device import Built, NullDevice
 from tests.portability.problems import EVERY_HISTOGRAM, OTHERS, Problem, problem

@@ -8,7 +8,7 @@ from pyopencl_gbdt.evaluation.label_mean import LabelMean
 from pyopencl_gbdt.numerics.portable_math import exact_mean
 from pyopencl_gbdt.objectives import OBJECTIVES, Objective, get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.training import fit_facts
+from pyopencl_gbdt.training import preparing
 from tests.compare import assert_same_bits
 from tests.conftest import TEST_DEVICE
 from tests.objectives.samples import label_of
@@ -53,7 +53,7 @@ def scores(name, params, label, weight, monkeypatch):
     """Return the base scores of the device, and of the host."""
     found = []
     for least in (1, 2**40):
-        monkeypatch.setattr(fit_facts, "LEAST_ROWS", least)
+        monkeypatch.setattr(preparing, "LEAST_ROWS", least)
         ensemble = fit(name, params, label, weight)
         found.append((ensemble.base_score, ensemble.base_margin, ensemble.trees[-1].value))
     return found
@@ -80,9 +80,9 @@ def test_clipped_weights_are_added_up_on_the_host(rng, monkeypatch):
 
 
 def test_the_host_sums_labels_if_the_device_is_not_asked(rng, monkeypatch):
-    monkeypatch.setattr(fit_facts, "LEAST_ROWS", 1)
+    monkeypatch.setattr(preparing, "LEAST_ROWS", 1)
     data = Dataset(np.zeros((4, 1)), rng.normal(size=(4, 2)))
-    assert not fit_facts.sums_labels_on_device(get_objective("reg:squarederror"), data)
+    assert not preparing.sums_labels_on_device(get_objective("reg:squarederror"), data)
     assert len(fit("reg:squarederror", {}, data.label, None).base_score) == 2
     label = np.float32([0, 1, 1, 0])
     assert fit("binary:logistic", {"base_score": 0.25}, label, None).base_score == 0.25
@@ -94,7 +94,7 @@ def test_evaluation_sets_and_user_metrics_know_the_start(rng, monkeypatch):
     data, other = Dataset(X, label), Dataset(X[:50], label[:50])
     found = []
     for least in (1, 2**40):
-        monkeypatch.setattr(fit_facts, "LEAST_ROWS", least)
+        monkeypatch.setattr(preparing, "LEAST_ROWS", least)
         history = train(
             {"device": TEST_DEVICE}, data, 3, evals=[(data, "a"), (other, "b")],
             custom_metric=lambda prediction, rows: ("mean", float(prediction.mean())),

@@ -22,7 +22,7 @@ from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.parameters.table import DROPPING, TABLE
 from pyopencl_gbdt.training.fit import Fit
-from pyopencl_gbdt.training.fit_facts import start_of
+from pyopencl_gbdt.training.running_task import start_of
 from tests.beside_twin import trained_as_twin
 from tests.conftest import TEST_DEVICE
 

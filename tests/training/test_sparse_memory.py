@@ -14,8 +14,8 @@ from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.pages.columns import ValueCounts
 from pyopencl_gbdt.parameters.parameters import Parameters
 from pyopencl_gbdt.training.fit import Fit
-from pyopencl_gbdt.training.fit_facts import resolved
 from pyopencl_gbdt.training.memory_estimate import estimate_memory
+from pyopencl_gbdt.training.split_search import resolved
 from tests.conftest import TEST_DEVICE
 
 MISS = 0.1
@@ -60,7 +60,7 @@ def test_the_estimate_is_what_a_fit_takes(data, name, options, asked):
     opened, own = open_device(TEST_DEVICE), data[name]
     own.forget()
     p = Parameters.from_dict({"max_depth": 6, **options})
-    method = resolved(p, own, 1)
+    method = resolved(p, own.sparse, 1)
     assert method.tree_method == ("exact" if options is SOFTPROB else p.tree_method)
     Fit(opened, method, get_objective(p.objective, p), own, 0.0)  # renders kernels, too
     opened = open_device(TEST_DEVICE)

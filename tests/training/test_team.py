@@ -26,7 +26,7 @@ from pyopencl_gbdt.errors import DeviceError, ParameterError
 from pyopencl_gbdt.growth.grown_trees import GrownTrees
 from pyopencl_gbdt.model import to_json
 from pyopencl_gbdt.training import device_team as together
-from pyopencl_gbdt.training import fit_facts, placement
+from pyopencl_gbdt.training import placement, split_search
 from pyopencl_gbdt.training.fit import Fit
 from pyopencl_gbdt.training.preparing import prepare
 from tests.conftest import TEST_DEVICE
@@ -150,7 +150,7 @@ def test_exact_search(monkeypatch, loss):
     label, more = LOSSES[loss]
     params = {"objective": loss, "tree_method": "exact", **more}
     check(params, label, weights=[3, 1, 1], names=[TEST_DEVICE] * 3)
-    monkeypatch.setattr(fit_facts, "MOST_BINS", 100)
+    monkeypatch.setattr(split_search, "MOST_BINS", 100)
     with pytest.raises(ParameterError, match=r"^tree_method='exact': column 0, .* has 100 dist"):
         train({**params, "device": listed(TWO)}, rows_of(label))
 

@@ -15,7 +15,7 @@ from pyopencl_gbdt import (
 from pyopencl_gbdt.callbacks import TrainingCheckPoint
 from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.parameters.parameters import Parameters
-from pyopencl_gbdt.training.fit_facts import resolved
+from pyopencl_gbdt.training.split_search import resolved
 from tests.compare import assert_same_bits
 from tests.conftest import TEST_DEVICE
 
@@ -119,4 +119,4 @@ def test_auto_searches_wide_and_sparse_data_exactly(columns, per_row, given, sea
     places = np.concatenate([rng.choice(columns, per_row, replace=False) for _ in range(20)])
     matrix = sp.csr_array((rng.random(places.size), (rows, places)), (20, columns))
     params = Parameters.from_dict(given)
-    assert resolved(params, Dataset(matrix, np.arange(20)), 1).search == searched
+    assert resolved(params, Dataset(matrix, np.arange(20)).sparse, 1).search == searched

@@ -142,7 +142,7 @@ def test_exact_search_needs_a_bin_for_every_value(monkeypatch):
     given = {**PARAMS, "tree_method": "exact", "max_bin": 256}
     sparse = csr_matrix(np.where(FILLED > 0.2, X, np.float32(0)))
     assert gbdt.train(given, gbdt.Dataset(sparse, TARGETS)).variants["page"] == "tiled"
-    monkeypatch.setattr("pyopencl_gbdt.training.fit_facts.MOST_BINS", 50)
+    monkeypatch.setattr("pyopencl_gbdt.training.split_search.MOST_BINS", 50)
     with pytest.raises(ParameterError, match="column 0, counted from 0, has 50 distinct values or"):
         gbdt.train(given, gbdt.Dataset(X, TARGETS))
 

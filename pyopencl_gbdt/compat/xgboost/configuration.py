@@ -15,7 +15,7 @@ from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.ensemble import each
 from pyopencl_gbdt.model.formats.xgboost_links import LINKS, MULTICLASS
 from pyopencl_gbdt.model.formats.xgboost_writer import XGBOOST_VERSION
-from pyopencl_gbdt.objectives.base import clamp_probability
+from pyopencl_gbdt.objectives.classification import clamp_probability
 from pyopencl_gbdt.parameters.table import DROPPING
 
 #: Parameters of trees, in XGBoost's group of that name, by XGBoost's names.

@@ -18,7 +18,7 @@ from pyopencl_gbdt.errors import NoDeviceError, ParameterError
 from pyopencl_gbdt.messages import show
 from pyopencl_gbdt.model import Ensemble
 from pyopencl_gbdt.model.formats.xgboost_links import LINKS, MULTICLASS
-from pyopencl_gbdt.objectives.base import clamp_probability
+from pyopencl_gbdt.objectives.classification import clamp_probability
 from pyopencl_gbdt.parameters.parameters import Parameters, check_n_jobs
 from pyopencl_gbdt.parameters.table import DROPPING, TABLE
 
