@@ -29,11 +29,11 @@ from pyopencl_gbdt.pages.cuts import (
     make_layout,
     most_levels,
 )
-from pyopencl_gbdt.pages.page import Layout, Page, QuantizedData, SortedColumns
+from pyopencl_gbdt.pages.page import Layout, QuantizedData
 from pyopencl_gbdt.pages.quantize import Quantizer, joins_none
 from pyopencl_gbdt.pages.tiles import EntryRows, TileMaker, TileSizes, suited_layout, tiled_bounds
 from pyopencl_gbdt.primitives.packed_codes import bytes_of_codes
-from pyopencl_gbdt.primitives.tiled_codes import MOST_CELLS, TiledCodes
+from pyopencl_gbdt.primitives.tiled_codes import MOST_CELLS
 from pyopencl_gbdt.primitives.tiled_histogram_kernel import tile_capacity
 
 if TYPE_CHECKING:
@@ -50,6 +50,8 @@ I64 = npt.NDArray[np.int64]
 #: 19 % 985 and 128. H200, 1.07 M x 968 with 19 %: 2.5 and 2.5, with 2235 and 733 MB of memory.
 MOST_PRESENT = 0.3
 LEAST_DENSE_BYTES = 16 * 1024 * 1024
+#: Most bytes of the dense codes of a value: those of a column alone, which has a block a row.
+MOST_CODE_BYTES = 18
 #: Sparse data are tiled, if they are as large, where they have at least so many entries for each
 #: bin, ... PoCL, 2 cores, ms of both a round of depth 6 with sorted columns and with tiles
 #: (entries a bin): 20 k x 1000 with 2 % present 7.4 and 15 (1.6), 5 % 16 and 21 (3.9), 10 % 40 and
@@ -69,19 +71,18 @@ _SAMPLED_ROWS = 2048
 _HOST_BYTES_A_COLUMN = 50
 
 
-def check_width(data: Dataset) -> None:
-    """Refuse sparse data whose columns are more than the machine's memory has tables for.
+def check_width(n_features: int) -> None:
+    """Refuse sparse data of more columns than the machine's memory has tables for.
 
     Raises
     ------
     DataError
     """
-    if data.sparse is not None:
-        check_free(
-            _HOST_BYTES_A_COLUMN * data.n_features,
-            f"X has {data.n_features} columns, whose tables",
-            "leave out columns without entries, or hash the names of features to fewer",
-        )
+    check_free(
+        _HOST_BYTES_A_COLUMN * n_features,
+        f"X has {n_features} columns, whose tables",
+        "leave out columns without entries, or hash the names of features to fewer",
+    )
 
 
 def _present_share(data: Dataset) -> float:
@@ -154,16 +155,6 @@ def _most_tiles(device: Device, n_features: int, max_bin: int) -> int:
     return -(-n_features // each)
 
 
-def tile_sizes_of(codes: QuantizedData) -> TileSizes | None:
-    """Return the sizes of tiled codes; None if the pages hold no tiles."""
-    found = 0
-    for page in codes.pages:
-        if not isinstance(page, Page) or not isinstance(page.codes, TiledCodes):
-            return None
-        found += page.codes.cells.size
-    return TileSizes(found)
-
-
 def expected_columns(data: Dataset, method: Method) -> ColumnSizes | None:
     """Return the sizes of sorted columns before they are made; None for pages of codes."""
     if data.sparse is not None:
@@ -171,14 +162,6 @@ def expected_columns(data: Dataset, method: Method) -> ColumnSizes | None:
     if method == "hist":
         return None
     return ColumnSizes(int(_present_share(data) * data.n_rows * data.n_features))
-
-
-def sizes_of(codes: QuantizedData) -> ColumnSizes | None:
-    """Return the sizes of sorted columns; None if the pages hold codes."""
-    page = codes.pages[0]
-    if not isinstance(page, SortedColumns):
-        return None
-    return ColumnSizes(page.n_entries, page.missing)
 
 
 def paged(
@@ -194,7 +177,7 @@ def paged(
     code_bytes: int = 0,
     joiner_of: Callable[[Layout], Joiner | None] = joins_none,
 ) -> QuantizedData:
-    """Return a data set as pages on a device; the data set keeps the result for the next call.
+    """Return a data set as pages on a device.
 
     Dense data become codes, or sorted columns for exact search. Sparse data become sorted columns.
 
@@ -219,25 +202,15 @@ def paged(
     MemoryPlanError
         If the pages, or the arrays to compute them, do not fit the device.
     """
-    most = max_bin if method == "hist" else None
-    dense = method == "hist" and data.sparse is None
-    kind = "tiled" if tiles is not None else "dense" if dense else "columns"
-    key = (device.process_key, kind, most, n_pages, exact, rule.name)
-    if data.kept is not None and data.kept[0] == key and isinstance(data.kept[1], QuantizedData):
-        return data.kept[1]
-    data.forget()  # frees the former pages first
     if tiles is not None:
-        made = _tiled(data, device, max_bin, n_pages, tiles, exact=exact, rule=rule)
-    elif dense:
-        quantizer = Quantizer(
-            device, data.features_for(device), data.weight, max_bin, n_pages,
-            code_bytes, most_levels(data), cut_features(data), exact=exact, rule=rule,
-        )  # fmt: skip
-        made = quantizer.run(partial(layout_of, data=data), joiner_of)
-    else:
-        made = _in_columns(data, device, most, rule)
-    data.kept = (key, made)
-    return made
+        return _tiled(data, device, max_bin, n_pages, tiles, exact=exact, rule=rule)
+    if method != "hist" or data.sparse is not None:
+        return _in_columns(data, device, max_bin if method == "hist" else None, rule)
+    quantizer = Quantizer(
+        device, data.features_for(device), data.weight, max_bin, n_pages,
+        code_bytes, most_levels(data), cut_features(data), exact=exact, rule=rule,
+    )  # fmt: skip
+    return quantizer.run(partial(layout_of, data=data), joiner_of)
 
 
 def _in_columns(data: Dataset, device: Device, most: int | None, rule: CutRule) -> QuantizedData:

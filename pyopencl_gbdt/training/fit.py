@@ -98,7 +98,8 @@ class Fit(FinishedRounds):
         replaced: StatisticColumns | None = None,
         state: TrainingState | None = None,
     ) -> None:
-        check_width(data)
+        if data.sparse is not None:
+            check_width(data.n_features)
         share, beside = share or Share(), beside or MemoryPlan()
         weight = None if objective.applies_weights else data.weight
         weight, weights = scaled_weights(weight, share.team)

@@ -46,13 +46,20 @@ from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.pages.columns import ColumnSizes
 from pyopencl_gbdt.pages.cuts import CUT_RULES
 from pyopencl_gbdt.pages.joint_columns import MOST_CELLS
-from pyopencl_gbdt.pages.page import AnyPage, Layout, QuantizedData, even_layout
+from pyopencl_gbdt.pages.page import (
+    AnyPage,
+    Layout,
+    Page,
+    QuantizedData,
+    SortedColumns,
+    even_layout,
+)
 from pyopencl_gbdt.pages.paged import (
+    LEAST_DENSE_BYTES,
+    MOST_CODE_BYTES,
     expected_columns,
     expected_tiles,
     paged,
-    sizes_of,
-    tile_sizes_of,
 )
 from pyopencl_gbdt.pages.quantize import joins_none
 from pyopencl_gbdt.pages.stored import StoredPages
@@ -60,6 +67,7 @@ from pyopencl_gbdt.pages.tiles import TileSizes
 from pyopencl_gbdt.parameters.constraints import Constraints, limits_of
 from pyopencl_gbdt.parameters.facts import FitFacts, PageFacts
 from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.primitives.tiled_codes import TiledCodes
 
 if TYPE_CHECKING:
     from pyopencl_gbdt.training.joint_pages import JointPages
@@ -70,6 +78,19 @@ _FEW_VALUES = 1_000_000
 #: ... if there are so many bytes for each of them and each bin: more than the histograms of a tree
 #: with a leaf for every row take, and all else.
 _PLENTY = 48
+
+
+def _sizes_of(codes: QuantizedData) -> tuple[ColumnSizes | None, TileSizes | None]:
+    """Return the sizes of sorted columns, and of tiled codes; None for pages of other kinds."""
+    page = codes.pages[0]
+    if isinstance(page, SortedColumns):
+        return ColumnSizes(page.n_entries, page.missing), None
+    tiles = [
+        page.codes.cells.size
+        for page in codes.pages
+        if isinstance(page, Page) and isinstance(page.codes, TiledCodes)
+    ]
+    return None, TileSizes(sum(tiles)) if tiles else None
 
 
 @dataclass
@@ -171,7 +192,7 @@ class Placement:
             del codes
             return self._in_turn(), None
         assert codes is not None
-        parts = self._parts(codes.layout, codes.pages, sizes_of(codes), tile_sizes_of(codes))
+        parts = self._parts(codes.layout, codes.pages, *_sizes_of(codes))
         if joint is not None and joint.joins(parts):
             codes = joint.joined(parts, codes)
             parts = self._parts(codes.layout, codes.pages, None, None)
@@ -223,27 +244,40 @@ class Placement:
         share = self.share
         if share.codes is not None or share.layout is not None or self.statistics:  # dense codes
             return None
-        slots = self._tree.slots
-        sizes = params.search, params.page_kind, params.max_bin, slots
+        most_bytes = data.n_rows * data.n_features * MOST_CODE_BYTES
+        if params.page_kind == "auto" and most_bytes < LEAST_DENSE_BYTES:
+            return None
+        sizes = params.search, params.page_kind, params.max_bin, self._tree.slots
         return expected_tiles(data, self.device, *sizes)
 
     def _quantized(
         self, tiles: TileSizes | None, joint: JointPages | None, planned: int
     ) -> QuantizedData:
-        """Return the codes, for which so many bytes are planned; 0: as each column's own take."""
+        """Return the pages; the data set keeps them for the next fit.
+
+        ``planned``: bytes for codes; 0: as many as each column's own take.
+        """
         if self.share.layout is not None:
             from pyopencl_gbdt.pages.parted_cuts import encoded_part
 
             layout, max_bin = self.share.layout, self.params.max_bin
             return encoded_part(self.data, self.device, layout, max_bin, self.n_pages)
-        if self._keeps_others(joint):
-            self.data.forget()
-        sizes = self.params.search, self.params.max_bin, self.n_pages, tiles
-        rule = CUT_RULES[self.params.cut_rule]
-        return paged(
-            self.data, self.device, *sizes, exact=self.params.max_bin_exact, rule=rule,
-            code_bytes=planned, joiner_of=joins_none if joint is None else joint.joiner,
+        data, params, kept = self.data, self.params, self.data.kept
+        exact, rule = params.max_bin_exact, params.cut_rule
+        most = params.max_bin if params.search == "hist" else 0
+        key = self.device.process_key, tiles is not None, most, self.n_pages, exact, rule
+        if kept is not None and kept[0] == key and not self._keeps_others(joint):
+            assert isinstance(kept[1], QuantizedData)
+            return kept[1]
+        data.forget()  # frees the former pages first
+        del kept
+        made = paged(
+            data, self.device, params.search, params.max_bin, self.n_pages, tiles,
+            exact=exact, rule=CUT_RULES[rule], code_bytes=planned,
+            joiner_of=joins_none if joint is None else joint.joiner,
         )  # fmt: skip
+        data.kept = key, made
+        return made
 
     def _features(self, layout: Layout) -> FitFeatures:
         """Return the features of dense codes."""

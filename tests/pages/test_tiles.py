@@ -10,6 +10,7 @@ from pyopencl_gbdt.model import to_xgboost_json
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.pages import paged
 from pyopencl_gbdt.parameters.parameters import Parameters
+from pyopencl_gbdt.training import placement
 from pyopencl_gbdt.training.fit import Fit
 from tests.conftest import TEST_DEVICE
 from tests.layouts.rows import LABELS, WEIGHT, X
@@ -59,7 +60,8 @@ def test_large_data_that_are_mostly_missing_are_tiled(monkeypatch):
     label = rng.normal(size=20_000).astype(np.float32)
     params = {"device": TEST_DEVICE, "n_estimators": 1, "max_depth": 2}
     assert train(params, Dataset(values, label)).variants["page"] == "dense"
-    monkeypatch.setattr(paged, "LEAST_DENSE_BYTES", 1 << 20)
+    for module in (paged, placement):
+        monkeypatch.setattr(module, "LEAST_DENSE_BYTES", 1 << 20)
     found = train(params, Dataset(values, label))
     assert found.variants["page"] == "tiled"
     named = {**params, "histogram": found.variants["histogram"]}
@@ -106,7 +108,8 @@ def test_sparse_data_with_many_entries_a_bin_are_tiled(monkeypatch):
         return train({**params, "device": TEST_DEVICE, **more}, data).variants["page"]
 
     assert page_of() == "sorted"  # they are few
-    monkeypatch.setattr(paged, "LEAST_DENSE_BYTES", 1)
+    for module in (paged, placement):
+        monkeypatch.setattr(module, "LEAST_DENSE_BYTES", 1)
     assert page_of() == "tiled"
     assert page_of(page="sorted") == page_of(tree_method="exact", max_bin=256) == "sorted"
     assert page_of(max_bin=256) == "sorted"  # fewer entries a bin
