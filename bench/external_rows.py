@@ -90,7 +90,7 @@ def resident_codes(device: Device, n_rows: int, pages: HostPages) -> QuantizedDa
         program.launch(
             "transpose", (groups, order.n_used), n_rows=n_rows, n_features=n_features,
             block_features=order.block_features, by_feature=codes.by_feature,
-            **codes.row_arguments(),
+            **codes.row_arguments,
         )  # fmt: skip
     device.finish()
     return QuantizedData([Page(codes, 0, n_rows)], pages.layout)

@@ -155,6 +155,6 @@ class GatherColumns:
             n_drawn=self.drawn.n_drawn, block_features=to.block_features,
             copy_codes=np.uint64(to.copy_codes),
             row_codes=to.order.row_codes, columns=self.drawn.arena["drawn_columns"],
-            **columns, **to.block_arguments(),
+            **columns, **to.block_arguments,
             **self.drawn.arena.arguments("fullest", "drawn_fullest"),
         )  # fmt: skip

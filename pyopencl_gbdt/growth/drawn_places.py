@@ -73,7 +73,7 @@ class DrawnPlaces:
         joined = self.program.bind(
             "join_drawn", (self.rows.row_groups, batch.size), n_rows=n_rows,
             n_drawn=self.drawn.n_drawn,
-            by_feature=self.rows.pages[0].codes.column_arguments()["codes"],
+            by_feature=self.rows.pages[0].codes.column_arguments["codes"],
             tree_codes=self._tree_codes, place_codes=arena["place_codes"], **tables,
         )  # fmt: skip
         return [self.drawn.draw(batch), listed, joined]

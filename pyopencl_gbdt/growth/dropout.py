@@ -184,7 +184,7 @@ class DropoutBoosting(Boosting):
         outputs = {"n_outputs": self.nodes.n_outputs} if self._together > 1 else {}
         arguments = {
             **outputs,
-            "n_rows": part.n_rows, "after": after, **page.rows, **page.codes.row_arguments(),
+            "n_rows": part.n_rows, "after": after, **page.rows, **page.codes.row_arguments,
             **part.arguments("start", "tree_sums", "margins"),
             "first_batches": self.nodes.first_round * len(self.nodes.batches),
             "n_batches": len(self.nodes.batches), "leaf_header": self.rows.pages[0]["leaf_header"],

@@ -244,11 +244,11 @@ class UpdateMargins:
         values = self.arena["row_values"]
         return {"n_features": values.shape[1], "values": values, **walked_terms(self.arena)}
 
-    def _codes(self, page: FitPage) -> dict[str, Any]:
+    def _codes(self, page: FitPage) -> Mapping[str, Any]:
         """Return the kernel's arguments for the codes of rows that walk."""
         if not self._local.nodes:
-            return page.codes.row_arguments()
-        return {"codes": page.codes.row_arguments()["codes"], "n_nodes": self.arena["steps"].size}
+            return page.codes.row_arguments
+        return {"codes": page.codes.row_arguments["codes"], "n_nodes": self.arena["steps"].size}
 
     def _next(self, batch: Batch, part: RowPart) -> dict[str, Any]:
         """Return the kernel's arguments for exponents of the next round's gradients."""
@@ -278,7 +278,7 @@ class UpdateMargins:
             first_row=page.first_row, first_tree=batch.first, header=page["leaf_header"],
             task_begin=page["leaf_task_begin"], nodes=page["nodes"],
             node_values=self.arena["node_values"],
-            **page.codes.column_arguments(), **self.features.moved_sets(self.arena),
+            **page.codes.column_arguments, **self.features.moved_sets(self.arena),
             **part.arguments("even_rows", "odd_rows", "feature_bins", "margins"),
         )  # fmt: skip
 
@@ -356,11 +356,11 @@ def find_leaves(
         return program.bind(
             "find_leaves", groups, n_rows=part.n_rows, first_row=page.first_row,
             header=page["leaf_header"], task_begin=page["leaf_task_begin"], nodes=page["nodes"],
-            leaves=leaves, **page.codes.column_arguments(), **features.moved_sets(arena),
+            leaves=leaves, **page.codes.column_arguments, **features.moved_sets(arena),
             **part.arguments("even_rows", "odd_rows", "feature_bins"),
         )  # fmt: skip
     how: dict[str, Any] = {"row_nodes": arena["row_nodes"]} if way == "by_node" else {
-        "steps": arena["steps"], **features.walked_sets(arena), **page.codes.row_arguments(),
+        "steps": arena["steps"], **features.walked_sets(arena), **page.codes.row_arguments,
     }  # fmt: skip
     groups_of = part.groups, batch.size
     return program.bind(

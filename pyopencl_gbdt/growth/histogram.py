@@ -18,7 +18,7 @@ from pyopencl_gbdt.fit.page_schedule import CODES
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.rows import FitRows
 from pyopencl_gbdt.fit.ways import LISTS, Ways
-from pyopencl_gbdt.growth.joint_columns import JointBlocks, joins_blocks
+from pyopencl_gbdt.growth.joint_columns import JointBlocks, joins_blocks, order_of_places
 from pyopencl_gbdt.growth.level_sums import LevelSums, NewSlots, OfAllFeatures
 from pyopencl_gbdt.primitives.histogram_kernel import (
     OWN_BANKS,
@@ -57,10 +57,11 @@ def histogram_groups(rows: FitRows, features: FitFeatures, ways: Ways) -> int:
         ranges = cell_ranges(layout.feature_offset, rows.tiles, capacity)
         return shared_groups(variant, caps, len(ranges))
     if reads_joint(ways):
-        layout = features.joined.layout(layout)
-    return work_groups(
-        _of_joint(variant, ways), caps, layout.n_features, rows.n_rows, layout.most_codes
-    )
+        layout, order = features.joined.layout(layout), order_of_places(features.joined, caps)
+    else:
+        assert isinstance(rows.codes, PackedCodes)
+        order = rows.codes.order
+    return work_groups(_of_joint(variant, ways), caps, order, rows.n_rows, layout.most_codes)
 
 
 class Histogram:

@@ -203,7 +203,7 @@ class JointCodes:
 
     def join(self, codes: DeviceArray) -> None:
         """Fill the array of codes by place."""
-        plain = self.rows.pages[0].codes.column_arguments()["codes"]
+        plain = self.rows.pages[0].codes.column_arguments["codes"]
         self.program.bind(
             "join_codes", (self.rows.row_groups, blocks_of(self.columns.n_places)),
             n_rows=self.rows.n_rows, n_places=self.columns.n_places,
@@ -247,7 +247,7 @@ class JointBlocks:
     def join(self, codes: DeviceArray) -> None:
         """Fill the array of joint codes."""
         order, n_rows = self.order, self.rows.n_rows
-        plain = self.rows.pages[0].codes.column_arguments()["codes"]
+        plain = self.rows.pages[0].codes.column_arguments["codes"]
         self.program.bind(
             "join_blocks", (self.rows.row_groups, order.n_blocks), n_rows=n_rows,
             first_row=0, n_places=order.n_features, block_features=order.block_features,

@@ -84,7 +84,7 @@ class LeavesByNextOrder(LeafValues):
         arena, rows = self.arena, self.rows
         return self.program.bind(
             "sum_leaves", (rows.row_groups, batch.size), n_rows=rows.n_rows, **page.rows,
-            **page.codes.row_arguments(), **self.features.walked_sets(self.arena),
+            **page.codes.row_arguments, **self.features.walked_sets(self.arena),
             leaf_header=page["leaf_header"], leaves=arena["walked_leaf"], sums=arena["walked_sums"],
             **arena.arguments("steps", "scale", "quanta", "high"),
         )  # fmt: skip

@@ -149,7 +149,7 @@ class PartitionByCodes:
             first_row=page.first_row, n_trees=batch.size,
             fixed_slot=self.nodes.fixed_slot(depth + 1), slot_cells=cells,
             least_cleared=least_cleared, task_begin=page["row_task_begin"],
-            **page.codes.column_arguments(),
+            **page.codes.column_arguments,
             **page.arguments("levels", "nodes", *self.nodes.pick_arrays),
             **self.features.moved_sets(self.arena),
             **part.arguments("child_rows", "feature_bins", "pool", "even_rows", "odd_rows"),

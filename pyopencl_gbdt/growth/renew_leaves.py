@@ -131,7 +131,7 @@ class RenewLeaves(LeafValues):
         return self.program.bind(
             "select_leaves", groups, first_row=page.first_row, header=page["leaf_header"],
             task_begin=page["leaf_task_begin"], nodes=page["nodes"],
-            **self.rows.gradient_arguments(batch, part), **page.codes.column_arguments(),
+            **self.rows.gradient_arguments(batch, part), **page.codes.column_arguments,
             **self.features.moved_sets(arena), alphas=arena["renew_alpha"],
             keys=part["renew_key"], prefixes=arena["renew_prefix"], ranks=arena["renew_rank"],
             fractions=arena["renew_fraction"],
@@ -172,7 +172,7 @@ class RenewLeaves(LeafValues):
         if self.features.columns is not None:
             return {"row_nodes": self.arena["row_nodes"]}
         sets = self.features.walked_sets(self.arena)
-        return {"steps": self.arena["steps"], **sets, **page.codes.row_arguments()}
+        return {"steps": self.arena["steps"], **sets, **page.codes.row_arguments}
 
     def _sum(self) -> list[Action]:
         """Return the actions that add up counts over the team; weights are counted in 64 bits."""

@@ -122,7 +122,7 @@ class SketchedLeaves(LeafValues):
 
     def _find(self, page: FitPage) -> Launch:
         """Return the launch that finds the places of a page's rows."""
-        own: dict[str, Any] = {**page.rows, **page.codes.row_arguments()}
+        own: dict[str, Any] = {**page.rows, **page.codes.row_arguments}
         own |= self.features.walked_sets(self.arena)
         return self.program.bind(
             "find_places", (self.rows.row_groups, self.nodes.n_parallel), n_rows=page.part.n_rows,

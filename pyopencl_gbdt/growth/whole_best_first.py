@@ -70,7 +70,7 @@ class WholeBestFirst(WholeTrees):
         """Return the launch; ``more`` are the arguments of the search of splits."""
         p, page, nodes = self.nodes.params, self.rows.pages[0], self.nodes
         layout = self.features.layout
-        by_row = page.codes.row_arguments()
+        by_row = page.codes.row_arguments
         assert self._program is not None
         return self._program.bind(
             "grow_leaves", self.groups, n_levels=nodes.n_levels, n_trees=batch.size,
@@ -79,7 +79,7 @@ class WholeBestFirst(WholeTrees):
             max_depth=p.max_depth or 2**31, n_units=self.arena.device.caps.compute_units,
             row_codes=by_row["row_stride"], gamma=p.gamma, reg_lambda=p.reg_lambda,
             max_delta_step=p.max_delta_step, min_child_weight=p.min_child_weight,
-            codes=by_row["codes"], columns=page.codes.column_arguments()["codes"],
+            codes=by_row["codes"], columns=page.codes.column_arguments["codes"],
             high_words=page.part["high"],
             **page.arguments("levels", "nodes", "kept", "open", "open_gain", "open_at", "picked"),
             **page.part.arguments("even_rows", "odd_rows", "quanta", "pool"),

@@ -167,7 +167,7 @@ class WholeTrees:
         elif self.joint is not None:
             own |= self.joint.arguments() | self.arena.arguments("run_rows")
         elif self._together:
-            plain = self.rows.pages[0].codes.row_arguments()
+            plain = self.rows.pages[0].codes.row_arguments
             row_codes = plain["row_stride"]
             own |= {"by_row": plain["codes"], "row_codes": row_codes, "block_codes": _BY_ROW}
         if self._together:
@@ -202,7 +202,7 @@ class WholeTrees:
             n_rows=rows.n_rows, n_sums=rows.row_groups, **places,
             n_codes=features.layout.n_codes,
             gamma=p.gamma, reg_lambda=p.reg_lambda, max_delta_step=p.max_delta_step,
-            min_child_weight=p.min_child_weight, codes=page.codes.column_arguments()["codes"],
+            min_child_weight=p.min_child_weight, codes=page.codes.column_arguments["codes"],
             high_words=page.part["high"], **page.arguments("levels", "nodes"),
             **page.part.arguments("even_rows", "odd_rows", "quanta", "pool"),
             **self.arena.arguments("sums", "leaf_rate", "scale", "feature_offset", "feature_bins",

@@ -74,7 +74,7 @@ class Joiner:
     def page(self, device: Device, n_rows: int) -> Page:
         """Allocate a page of joint codes; their contents are undefined until rows are joined."""
         columns, order, layout = self.shape.columns, self.shape.order, self.layout
-        places = np.arange(columns.n_places) if order is None else order.places()
+        places = np.arange(columns.n_places) if order is None else order.places
         self._program = self._build()
         members, begins, offset, digits = uploaded(
             device,

@@ -100,7 +100,7 @@ class OrderCodes:
                         "replace_codes", device.caps.row_groups(page.n_rows), n_rows=page.n_rows,
                         n_features=n, first_feature=self.first, order=order,
                         block_features=page.codes.order.block_features, orders=kept,
-                        by_feature=page.codes.by_feature, **page.codes.row_arguments(),
+                        by_feature=page.codes.by_feature, **page.codes.row_arguments,
                     )
                 )  # fmt: skip
 

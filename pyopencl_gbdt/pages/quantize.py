@@ -377,7 +377,7 @@ class Quantizer:
             "encode", -(-n_items // (items * program.wg_size)), n_rows=end - begin,
             n_features=self.n_features, row_codes=per_row, block_features=order.block_features,
             values=piece, tables=tables, skipped=begin - start, first_row=begin - page.first_row,
-            **codes.row_arguments(), **both,
+            **codes.row_arguments, **both,
         )  # fmt: skip
 
     def transpose(self, page: Page) -> None:
@@ -390,5 +390,5 @@ class Quantizer:
         program.launch(
             "transpose", (-(-page.n_rows // (items * program.wg_size)), order.n_used),
             n_rows=page.n_rows, n_features=self.n_features, block_features=order.block_features,
-            by_feature=codes.by_feature, **codes.row_arguments(),
+            by_feature=codes.by_feature, **codes.row_arguments,
         )  # fmt: skip

@@ -29,7 +29,7 @@ from pyopencl_gbdt.primitives.histogram_local import (
     build_private,
     code_ranges,
 )
-from pyopencl_gbdt.primitives.packed_codes import BlockOrder, JointSums, PackedCodes, code_dtype
+from pyopencl_gbdt.primitives.packed_codes import BlockOrder, JointSums, PackedCodes
 
 #: Work-groups of a histogram launch, as a multiple of those that a device runs at a time; where a
 #: range has many groups, the first of these that leaves fewest idle in the last wave. H200, 1 M x
@@ -122,14 +122,12 @@ def codes_of_banks(variant: Variant, caps: Capabilities, most_codes: int) -> int
 
 
 def work_groups(
-    variant: Variant, caps: Capabilities, n_features: int, n_rows: int, most_codes: int
+    variant: Variant, caps: Capabilities, order: BlockOrder, n_rows: int, most_codes: int
 ) -> int:
     """Return the number of work-groups that share the tasks of a level, for each range of codes.
 
     With many ranges, few work-groups for each are enough to keep the device busy.
     """
-    dtype = code_dtype(most_codes)
-    order = BlockOrder.of(n_features, dtype, coalesced=caps.coalesces_reads)
     pairs = sums_pairs(variant, caps, order, n_rows, most_codes)
     return shared_groups(variant, caps, order.n_blocks // 2 if pairs else order.n_used)
 
@@ -145,6 +143,13 @@ def shared_groups(variant: Variant, caps: Capabilities, n_ranges: int) -> int:
         return least
     waves = max(_WAVES, key=lambda waves: waves * groups // n_ranges * n_ranges / waves)
     return waves * groups // n_ranges
+
+
+def in_row_order(order: BlockOrder, values: npt.NDArray[Any]) -> npt.NDArray[np.uint32]:
+    """Return one value per feature in the order of a row's codes, with 0 for padding."""
+    ordered = np.zeros(order.row_codes, np.uint32)
+    ordered[order.places] = values
+    return ordered
 
 
 def block_ranges(
@@ -256,7 +261,7 @@ class HistogramKernel:
         capacity = capacity_of(variant, device.caps)
         if cpu and (order.together < order.n_blocks or order.block_features < order.block_codes):
             capacity = 1  # one block a range: others lie elsewhere, or behind padding
-        where = (layout, capacity, order.places(), order.block_codes)
+        where = (layout, capacity, order.places, order.block_codes)
         ranges = block_ranges(*where) if cpu else code_ranges(*where, ranged=ranged)
         self.n_ranges = self._groups_in_x = len(ranges)
         self._begins = ranges[:, 2]
@@ -265,8 +270,8 @@ class HistogramKernel:
             self._numbers["copy_codes"] = np.uint64(self.page.copy_codes)
             if variant.name not in ("cpu", OWN_BANKS):
                 self._numbers["row_blocks"] = order.n_blocks
-        offset = order.in_row_order(layout.feature_offset[:-1])
-        fullest = order.in_row_order(layout.fullest).astype(order.dtype)
+        offset = in_row_order(order, layout.feature_offset[:-1])
+        fullest = in_row_order(order, layout.fullest).astype(order.dtype)
         self.ranges, self.place_offset, self.fullest = uploaded(device, (ranges, offset, fullest))
         if self.page.fullest is not None:
             self.fullest = self.page.fullest
@@ -332,7 +337,9 @@ class HistogramKernel:
         self._numbers["n_ranges"] = self.n_ranges
         if self._joint is not None:
             begins = self._joint.begins
-            runs = np.column_stack([order.in_row_order(ends) for ends in (begins[:-1], begins[1:])])
+            runs = np.column_stack(
+                [in_row_order(order, ends) for ends in (begins[:-1], begins[1:])]
+            )
             tables = uploaded(self.device, (runs, self._joint.entries))
             self._numbers |= dict(zip(("sum_begin", "sums_of"), tables, strict=True))
         if pair:
@@ -349,9 +356,8 @@ class HistogramKernel:
     def groups(self) -> int:
         """Number of work-groups that share the tasks of a level, for each range of codes."""
         most_codes = int(np.diff(self.layout.feature_offset).max())
-        return work_groups(
-            self.variant, self.device.caps, self.n_features, self._n_rows, most_codes
-        )
+        caps, order = self.device.caps, self.page.order
+        return work_groups(self.variant, caps, order, self._n_rows, most_codes)
 
     def level(
         self, page: PackedCodes, *, groups: int, depth: int, n_first: int = 0, **arrays: Any
@@ -387,7 +393,7 @@ class HistogramKernel:
             place_offset=self.place_offset,
             fullest=self.fullest,
             ranges=self.ranges,
-            **page.block_arguments(),
+            **page.block_arguments,
             **arrays,
         )
         if not self.partials:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -72,22 +73,22 @@ class BlockOrder:
         n_blocks += n_blocks % 2 if n_blocks >= _LEAST_FILLED else 0
         return cls(n_features, dtype, n_blocks, 1 if n_blocks % 2 else 2, own)
 
-    @property
+    @cached_property
     def block_codes(self) -> int:
         """Codes in a block, padding included."""
         return BLOCK_BYTES // self.dtype.itemsize
 
-    @property
+    @cached_property
     def n_used(self) -> int:
         """Blocks of a row that have features."""
         return -(-self.n_features // self.block_features)
 
-    @property
+    @cached_property
     def row_codes(self) -> int:
         """Codes of a row, padding included."""
         return self.n_blocks * self.block_codes
 
-    @property
+    @cached_property
     def row_bytes(self) -> int:
         """Bytes of a row's codes, padding included."""
         return self.n_blocks * BLOCK_BYTES
@@ -104,17 +105,13 @@ class BlockOrder:
             "paired": int(self.together == 2),
         }
 
+    @cached_property
     def places(self) -> npt.NDArray[np.int64]:
-        """Return the index of each feature's code in a row of blocks, int64 (n_features,)."""
+        """The index of each feature's code in a row of blocks, int64 (n_features,)."""
         block, within = np.divmod(np.arange(self.n_features), self.block_features)
         places: npt.NDArray[np.int64] = block * self.block_codes + within
+        places.flags.writeable = False
         return places
-
-    def in_row_order(self, values: npt.NDArray[Any]) -> npt.NDArray[np.uint32]:
-        """Return one value per feature in the order of a row's codes, with 0 for padding."""
-        ordered = np.zeros(self.row_codes, np.uint32)
-        ordered[self.places()] = values
-        return ordered
 
     def blocks(self, codes: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
         """Return views of the codes of every block, shape (n_rows, block_codes).
@@ -161,12 +158,12 @@ class PackedCodes:
         by_feature = self.by_feature.reshaped((self.by_feature.shape[0], n_rows))
         return replace(self, codes=codes, by_feature=by_feature)
 
-    @property
+    @cached_property
     def block_features(self) -> int:
         """Features of a block."""
         return self.order.block_features
 
-    @property
+    @cached_property
     def block_codes(self) -> int:
         """Codes in a block of 16 bytes, padding included."""
         return self.order.block_codes
@@ -176,12 +173,12 @@ class PackedCodes:
         """The kernels' word for the dtype of the codes."""
         return c_type(self.codes.dtype)
 
-    @property
+    @cached_property
     def code_bytes(self) -> int:
         """Bytes of a code."""
         return self.codes.dtype.itemsize
 
-    @property
+    @cached_property
     def row_bytes(self) -> int:
         """Bytes of a row's codes, padding included."""
         return self.order.row_bytes
@@ -195,25 +192,28 @@ class PackedCodes:
         """Return the kernel arguments that say where blocks lie; strides count blocks."""
         return self.order.strides(self.codes.shape[1])
 
-    def column_arguments(self) -> dict[str, Any]:
-        """Return the kernel arguments for reading the codes of one feature; strides count codes."""
+    @cached_property
+    def column_arguments(self) -> Mapping[str, Any]:
+        """The kernel arguments for reading the codes of one feature; strides count codes."""
         n_rows = self.by_feature.shape[1]
         if not n_rows:  # of pages that take turns, only codes by row are moved
-            return {**self.row_arguments(), "block_features": self.order.block_features}
+            return {**self.row_arguments, "block_features": self.order.block_features}
         return {
             "codes": self.by_feature, "block_features": 1, "row_stride": 1,
             "block_stride": n_rows, "paired": 0,
         }  # fmt: skip
 
-    def row_arguments(self) -> dict[str, Any]:
-        """Return the kernel arguments for reading a row code by code; strides count codes."""
+    @cached_property
+    def row_arguments(self) -> Mapping[str, Any]:
+        """The kernel arguments for reading a row code by code; strides count codes."""
         found, block = self.block_strides(), self.order.block_codes
         for name in ("row_stride", "block_stride"):
             found[name] *= block
         return {"codes": self.codes, **found}
 
-    def block_arguments(self) -> dict[str, Any]:
-        """Return the kernel arguments for reading a row block by block; strides count blocks."""
+    @cached_property
+    def block_arguments(self) -> Mapping[str, Any]:
+        """The kernel arguments for reading a row block by block; strides count blocks."""
         return {"codes": self.codes, **self.block_strides()}
 
 
@@ -252,8 +252,9 @@ class JoinedCodes:
         """What is stored, for ``Model.variants``."""
         return "joint, by column" if self.order is None else "joint, by row"
 
-    def column_arguments(self) -> dict[str, Any]:
-        """Return the kernel arguments for reading codes; strides count codes.
+    @cached_property
+    def column_arguments(self) -> Mapping[str, Any]:
+        """The kernel arguments for reading codes; strides count codes.
 
         ``templates/parts/row_codes.cl.mako`` has what they mean.
         """
@@ -266,8 +267,10 @@ class JoinedCodes:
             strides[name] *= BLOCK_BYTES
         return {**found, **strides, "place_codes": BLOCK_BYTES}
 
-    #: A row's codes and a feature's are read from the same arrays.
-    row_arguments = column_arguments
+    @property
+    def row_arguments(self) -> Mapping[str, Any]:
+        """The same: a row's codes and a feature's are read from the same arrays."""
+        return self.column_arguments
 
 
 @dataclass(frozen=True)

@@ -104,12 +104,15 @@ class TiledCodes:
         """Mean bytes of a row."""
         return (self.cells.nbytes + self.row_begin.nbytes) // self.n_rows
 
+    @property
     def column_arguments(self) -> dict[str, Any]:
-        """Return the kernel arguments for reading codes; see templates/parts/row_codes.cl.mako."""
+        """The kernel arguments for reading codes; see templates/parts/row_codes.cl.mako."""
         return {**self.cell_arguments(), "features": self.features}
 
-    #: A row's codes and a feature's are read from the same arrays.
-    row_arguments = column_arguments
+    @property
+    def row_arguments(self) -> dict[str, Any]:
+        """The same: a row's codes and a feature's are read from the same arrays."""
+        return self.column_arguments
 
     def cell_arguments(self) -> dict[str, Any]:
         """Return the kernel arguments for reading all cells of a row."""

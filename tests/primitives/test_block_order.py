@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from pyopencl_gbdt.primitives.histogram_kernel import in_row_order
 from pyopencl_gbdt.primitives.packed_codes import BlockOrder
 
 BYTE, WORD = np.dtype(np.uint8), np.dtype(np.uint16)
@@ -46,7 +47,7 @@ def test_kernels_and_host_find_the_same_codes(gpu, dtype, n_features):
 
 def test_values_in_the_order_of_a_row():
     order = of(20)  # two blocks of 10
-    ordered = order.in_row_order(np.arange(1, 21))
+    ordered = in_row_order(order, np.arange(1, 21))
     assert ordered[:10].tolist() == list(range(1, 11))
     assert ordered[16:26].tolist() == list(range(11, 21))
     assert not ordered[10:16].any()

@@ -135,7 +135,7 @@ def test_codes_are_those_of_the_columns(device, max_bin, share):
     rows = np.concatenate(codes.order.blocks(codes.codes.get()), axis=1)
     (page,) = fitting.parts.rows.page_list
     expected = page.codes.by_feature.get()[mask].T
-    assert np.array_equal(rows[:, codes.order.places()], expected)
+    assert np.array_equal(rows[:, codes.order.places], expected)
 
 
 @pytest.mark.few(2)

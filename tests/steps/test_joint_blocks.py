@@ -91,10 +91,10 @@ def test_codes_are_those_of_the_twin(device, pairs, rng):
     joint.join(joint.codes.codes)
     rows = np.concatenate(joint.codes.order.blocks(joint.codes.codes.get()), axis=1)
     plain, sizes = parts.rows.codes.by_feature.get(), np.diff(parts.features.layout.feature_offset)
-    for at, place in enumerate(joint.codes.order.places()):
+    for at, place in enumerate(joint.codes.order.places):
         members = columns.members[columns.begins[at] : columns.begins[at + 1]]
         assert (rows[:, place] == joint_codes(plain[members].T, sizes[members])).all()
-    padding = np.setdiff1d(np.arange(rows.shape[1]), joint.codes.order.places())
+    padding = np.setdiff1d(np.arange(rows.shape[1]), joint.codes.order.places)
     assert not rows[:, padding].any()
 
 

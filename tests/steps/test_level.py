@@ -334,7 +334,7 @@ def test_finish(device, rng, wg, trees, groups, monkeypatch):
         assert_same_bits(steps["left"], walk["left"])
         assert_same_bits(
             steps["place"],
-            parts.rows.pages[0].codes.order.places()[nodes["feature"]].astype(np.uint32),
+            parts.rows.pages[0].codes.order.places[nodes["feature"]].astype(np.uint32),
         )
         assert_same_bits(steps["lefts"], (nodes["bin"] | also_left << 16).astype(np.uint32))
         assert_same_bits(steps["value"], nodes["value"])
