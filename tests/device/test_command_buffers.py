@@ -8,7 +8,7 @@ import pytest
 
 from pyopencl_gbdt import Dataset, train
 from pyopencl_gbdt.device import open_device
-from pyopencl_gbdt.device.opencl import command_buffers
+from pyopencl_gbdt.device.opencl import command_buffers, program
 from pyopencl_gbdt.device.opencl.command_buffers import EXTENSION, recorded
 from pyopencl_gbdt.device.opencl.program import in_runs
 from pyopencl_gbdt.device.program import Launch
@@ -219,3 +219,39 @@ def test_the_launch_of_a_run_that_fails_is_named(counted, monkeypatch):
     with pytest.raises(DeviceError, match=r"launching 'twice' failed.*DEVICE_NOT_AVAILABLE"):
         run()
     assert seen == ["add", "twice"]
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_call_that_the_driver_refuses_is_made_by_pyopencl(fails, counted, monkeypatch):
+    _, values, bound = counted
+    (run,) = in_runs([bound("add"), bound("twice"), bound("add")])
+    run()
+    calls, enqueue = run.enqueue._calls, cl.enqueue_nd_range_kernel
+    if not calls:
+        pytest.skip("pyopencl's file does not lead to the driver's functions")
+    call, refused = program._enqueue_function(), calls[1][0]
+    monkeypatch.setattr(
+        program, "_enqueue_function", lambda: lambda *args: -5 if args == refused else call(*args)
+    )
+
+    def refuses(queue, kernel, *sizes):
+        if fails:
+            raise cl.RuntimeError("clSomething failed: DEVICE_NOT_AVAILABLE")
+        return enqueue(queue, kernel, *sizes)
+
+    monkeypatch.setattr(cl, "enqueue_nd_range_kernel", refuses)
+    if fails:
+        with pytest.raises(DeviceError, match=r"launching 'twice' failed.*DEVICE_NOT_AVAILABLE"):
+            run()
+    else:
+        run()
+        assert set(values.get().tolist()) == {9}
+
+
+def test_a_run_without_the_function_of_the_driver_does_the_same(counted, monkeypatch):
+    _, values, bound = counted
+    monkeypatch.setattr(program, "_enqueue_function", lambda: None)
+    (run,) = in_runs([bound("add"), bound("twice"), bound("add")])
+    for _ in range(3):
+        run()
+    assert set(values.get().tolist()) == {21}
