@@ -175,7 +175,7 @@ FN void move_carries(LOCAL i64* cells, GLOBAL i64* target, const source_t* sourc
 /* Add the rows of a stretch to the cells of 14 places. */
 FN void add_tile_14(LOCAL i64* cells, const i64* numbers, GLOBAL const u8* code, const u64 stride, const u32 n) {
     for (u32 i = 0; i < n; i++, code += stride) {
-        const i64 number = numbers[i];
+        const i64 number = numbers[i]; PREFETCH_FAR(code + STRETCH * stride); /* of the next stretch */
         cells[0 + code[0]] += number;
         cells[256 + code[1]] += number;
         cells[512 + code[2]] += number;
