@@ -44,6 +44,7 @@ from pyopencl_gbdt.device.paper import Allocation
 from pyopencl_gbdt.device.variants import choosing
 from pyopencl_gbdt.growth import recipe
 from pyopencl_gbdt.growth.whole_trees import WholeTrees
+from pyopencl_gbdt.pages import small_columns
 from tests.chosen_cases import mark_cases
 from tests.quick_builds import builds_quickly, links_quickly
 
@@ -170,6 +171,12 @@ def step_by_step(monkeypatch: pytest.MonkeyPatch) -> None:
     """Grow trees by launches for each step, also where one launch does several."""
     monkeypatch.setattr(recipe, "MOST_WHOLE_ROWS", 0)
     monkeypatch.setenv("PYOPENCL_GBDT_LAST_GROUP", "off")
+
+
+@pytest.fixture
+def cut_by_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cut and encode columns by kernels, also where the host does so for few values."""
+    monkeypatch.setattr(small_columns, "MOST_VALUES", 0)
 
 
 @pytest.fixture(scope="session", autouse=True)

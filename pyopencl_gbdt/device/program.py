@@ -138,7 +138,8 @@ class Program(ABC):
 
         If it fails, launching fails: the variant was chosen, and the fit has to start again.
         """
-        self.device.programs.load_templates()  # the host has nothing else to do
+        if not self.device.works_in_place:  # else the compiler uses the host's cores
+            self.device.programs.load_templates()
         try:
             return build()
         except KernelBuildError as error:

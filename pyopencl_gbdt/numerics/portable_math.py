@@ -190,9 +190,10 @@ def to_quanta(x: F, s: int) -> I:
 def ordered(x: F) -> npt.NDArray[np.uint32]:
     """Return unsigned keys in the order of the floats; -0 and +0 have the same key."""
     bits = np.asarray(x, _f).view(np.uint32)
-    keys = np.where(bits >> 31, ~bits, bits | np.uint32(0x80000000))
-    found = np.where((bits & 0x7FFFFFFF) == 0, np.uint32(0x80000000), keys)
-    return found.astype(np.uint32, copy=False)
+    signs = (bits.view(np.int32) >> 31).view(np.uint32)  # all bits of a negative number
+    keys = bits ^ (signs | np.uint32(0x80000000))
+    found: npt.NDArray[np.uint32] = keys + (keys == 0x7FFFFFFF)  # the key of -0 would be less
+    return found
 
 
 def is_missing(x: F) -> npt.NDArray[np.bool_]:

@@ -19,18 +19,11 @@ from pyopencl_gbdt.errors import MemoryPlanError
 from pyopencl_gbdt.pages.budget import SetUp, check_codes, found_words, plan_set_up
 from pyopencl_gbdt.pages.cuts import SHARES, CutRule, Cuts, make_layout, search_tables
 from pyopencl_gbdt.pages.page import Layout, Page, QuantizedData, most_page_bytes, page_bounds
-from pyopencl_gbdt.pages.sources import (
-    Values,
-    ValueSource,
-    in_launches,
-    planned_codes,
-    source_of,
-)
+from pyopencl_gbdt.pages.small_columns import Codes, cut_small, put_codes
+from pyopencl_gbdt.pages.sources import Values, ValueSource, in_launches, planned_codes, source_of
 from pyopencl_gbdt.pages.together import cut_together
 from pyopencl_gbdt.primitives.checks import run
 from pyopencl_gbdt.primitives.packed_codes import BlockOrder, PackedCodes, code_dtype, empty_codes
-from pyopencl_gbdt.primitives.radix_sort import RadixSort
-from pyopencl_gbdt.primitives.scan import Scan
 
 if TYPE_CHECKING:
     from pyopencl_gbdt.device.paper import PaperDevice
@@ -171,13 +164,14 @@ class Quantizer:
         joiner_of : callable
             Returns what joins codes that share places; None: each column keeps its own ones.
         """
-        layout = layout_of(self.cuts())
+        cuts, codes = cut_small(self) or (self.cuts(), None)
+        layout = layout_of(cuts)
         joiner = joiner_of(layout)
         if joiner is not None:
             return QuantizedData([self.encode_joined(layout, joiner)], layout)
         if self._expects_few:
             check_codes(self.device, self.n_rows, self.n_features, layout.most_codes)
-        return QuantizedData(self.encode(layout), layout)
+        return QuantizedData(self.encode(layout, codes), layout)
 
     def _check_memory(self) -> None:
         caps = self.device.caps
@@ -233,6 +227,8 @@ class Quantizer:
             cuts, self.source = found_together
             self._waits = self.device.borrows  # else the values on the device are nobody's else
             return cuts
+        from pyopencl_gbdt.primitives.radix_sort import RadixSort
+
         device, n, block = self.device, self.n_rows, self.plan.block
         keys = device.empty((block, n), VALUE, "sorted values")
         few = (self.plan.batch, n) if self.weighted else (1, 1)
@@ -288,6 +284,8 @@ class Quantizer:
         """
         if self.weight is None:
             return [], []
+        from pyopencl_gbdt.primitives.scan import Scan
+
         n, batch = self.n_rows, self.plan.batch
         top = int(np.frexp(self.weight)[1].max())
         # exact for integer weights, and their sum stays below 2^61
@@ -318,18 +316,22 @@ class Quantizer:
         return missing
 
     # -- codes -----------------------------------------------------------------------------
-    def encode(self, layout: Layout) -> list[Page]:
-        """Return the codes of all values, in pages."""
+    def encode(self, layout: Layout, by_feature: Codes | None = None) -> list[Page]:
+        """Return the codes of all values, in pages; kernels find them if ``by_feature`` is None."""
         device = self.device
         dtype = code_dtype(layout.most_codes)
         order = BlockOrder.of(self.n_features, dtype, coalesced=device.caps.coalesces_reads)
         most = most_page_bytes(device.caps, order.row_bytes)
         bounds = page_bounds(self.n_rows, order.row_bytes, most, self.n_pages)
-        tables = device.upload(search_tables(layout))
         pages: list[Page] = []
         for first, n_rows in bounds:
             codes = empty_codes(device, n_rows, self.n_features, dtype)
             pages.append(Page(codes, first, n_rows))
+            if by_feature is not None:
+                put_codes(codes, by_feature[:, first : first + n_rows])
+        if by_feature is not None:
+            return pages
+        tables = device.upload(search_tables(layout))
         for start, rows, piece in self.pieces_of_values():
             for page in pages:
                 self.encode_piece(page, start, rows, piece, tables)

@@ -40,6 +40,7 @@ class Cutter(Protocol):
     plan: SetUp
     rule: CutRule
     weighted: bool
+    exact: bool
     n_rows: int
     n_features: int
     max_bin: int

@@ -45,7 +45,8 @@ class MemoryEstimate:
     Attributes
     ----------
     set_up_bytes : int
-        Peak while the data are quantised, or their columns sorted, or statistics encoded.
+        Peak while the data are quantised, or their columns sorted, or statistics encoded. Where the
+        host cuts few values (``pages.small_columns``), it is less.
     training_bytes : int
         During training: codes or sorted columns, histograms, evaluation sets and everything else.
     host_bytes : int

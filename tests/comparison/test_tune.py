@@ -202,6 +202,7 @@ def test_quick_tries_neighbours():
         assert variant.params[name] not in every
 
 
+@pytest.mark.usefixtures("cut_by_kernels")
 @pytest.mark.few(3)
 @pytest.mark.parametrize(
     "kernel", ["quantize", "predict", "symmetric", "tiled_histogram", "whole_trees"]

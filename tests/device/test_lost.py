@@ -188,6 +188,7 @@ def test_arrays_follow_a_variant_that_takes_over_later(device, refusing):
     assert model.variants["update_margins"] == "walk"
 
 
+@pytest.mark.usefixtures("cut_by_kernels")
 @pytest.mark.parametrize("template", ["quantize", "predict", "radix_sort"])
 def test_before_and_after_a_fit_the_next_variant_is_used_too(device, refusing, template):
     wanted = small_fit().predict(np.zeros((3, 4), np.float32), device=device)

@@ -49,6 +49,7 @@ def refusing(device, monkeypatch):
     return plan
 
 
+@pytest.mark.usefixtures("cut_by_kernels")
 @pytest.mark.parametrize(
     ("kernel", "name"),
     [

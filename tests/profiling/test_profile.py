@@ -34,6 +34,7 @@ def _small_yardstick(monkeypatch):
     monkeypatch.setattr(bandwidth, "_MOST_BYTES", sizes)
 
 
+@pytest.mark.usefixtures("cut_by_kernels")
 @pytest.mark.parametrize("weight", [None, RNG.integers(0, 3, N_ROWS)])
 def test_every_kernel_is_listed_with_its_bytes_and_the_model_is_the_same(device, weight):
     for variant in runnable("histogram", device.caps):

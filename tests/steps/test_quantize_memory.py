@@ -93,6 +93,7 @@ def test_borrowed_values_take_no_memory(device, rng):
     check(device, values[7:], None, 16)
 
 
+@pytest.mark.usefixtures("cut_by_kernels")
 @pytest.mark.parametrize("borrows", [True, False])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("n_features", [1, 7, 40])

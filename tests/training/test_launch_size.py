@@ -134,6 +134,7 @@ def test_no_bit_depends_on_the_parts_of_entries(search, switch, launches, monkey
     assert parts["carry"] == parts["best_piece"] == 1
 
 
+@pytest.mark.usefixtures("cut_by_kernels")
 @pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["dense", "on the device", "sparse"])
 def test_no_bit_depends_on_the_pieces(kind, launches, monkeypatch):

@@ -154,6 +154,7 @@ CLICKS = {
 KNOWN = ("weighted", "evaluation_rows", "n_targets", "n_queries")
 
 
+@pytest.mark.usefixtures("cut_by_kernels")
 @pytest.mark.few(6)
 @pytest.mark.more(10)
 @pytest.mark.parametrize(
@@ -227,6 +228,7 @@ def test_the_plan_before_allocating_is_what_is_taken():
     assert planned <= opened.allocated_bytes < planned + beside
 
 
+@pytest.mark.usefixtures("cut_by_kernels")
 @pytest.mark.parametrize(
     "options", [SOFTPROB, {"num_parallel_tree": 8, "subsample": 0.5}, {**SOFTPROB, "max_bin": 999}]
 )

@@ -117,8 +117,6 @@ def quiet_builds() -> Iterator[None]:
 
 #: Programs of PoCL whose kernels return at once where a grid has two work-groups in z.
 _RETURN_AHEAD: weakref.WeakSet[Any] = weakref.WeakSet()
-#: What pyopencl puts behind the options of PoCL's programs; None until one was built.
-_ending: str | None = None
 #: PoCL's compiler counts its warnings on the process's standard error; every message that we show
 #: is an error.
 NO_WARNINGS = "-w"
@@ -172,12 +170,10 @@ def add_to_helper(program: Any, source: str) -> None:
         Built from ``source``.
     source : str
     """
-    global _ending  # noqa: PLW0603 - a fact of the process
     helper = build_ahead.current()
     if helper is None or program not in _RETURN_AHEAD:
         return
     text = program.get_build_info(program.devices[0], cl.program_build_info.OPTIONS)
-    _ending = text.partition(NO_HEADER)[2]
     helper.add(program.source, text, argument_types(source))
 
 
@@ -203,9 +199,11 @@ def plan(
         See ``BuildHelper.plan``; None if there is no helper.
     """
     helper = build_ahead.current()
-    if helper is None or _ending is None:
+    # pyopencl appends options of its own
+    as_built = getattr(cl.Program, "_process_build_options", None)
+    if helper is None or as_built is None:
         return None
-    text = " ".join([*_for_pocl(source, options), NO_HEADER]) + _ending
+    text = as_built(queue.context, [*_for_pocl(source, options), NO_HEADER])[0].decode()
     kernels = argument_types(source)
     few = _with_few_declarations(source, alone=True)
     own = partial(_compile_now, queue, build, kernels)
