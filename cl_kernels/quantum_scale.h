@@ -1,6 +1,9 @@
 /* quantum_scale: the fixed point of gradients or of Hessians, from counts of their exponents.
    Twin: scale_exponent in tests/reference/gradients.py. */
 
+/* In place of an exponent: no quanta were computed ahead, where the margins changed. */
+#define NO_SCALE 1000
+
 FN u32 bit_length(u32 x) {
     u32 n = 0;
     for (; x; x >>= 1) n++;

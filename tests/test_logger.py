@@ -141,7 +141,9 @@ def test_the_drivers_compiler_says_nothing(device, capfd):
         pytest.skip("other compilers leave their warnings in the log")
     new = random.randrange(1 << 40)
     loss = f"g = margin - label; h = {new}.0f;"
-    switches = dict.fromkeys(("weighted", "sampled", "counted", "squared", "clears"), False)
+    switches = dict.fromkeys(
+        ("weighted", "sampled", "counted", "squared", "clears", "ahead"), False
+    )
     values = {"wg_size": 1, "n_exponents": EXPONENTS, **switches}
     device.build("gradients", loss=loss, **values)
     assert capfd.readouterr() == ("", "")

@@ -24,7 +24,7 @@ from pyopencl_gbdt.fit.page_schedule import CODES
 from pyopencl_gbdt.fit.parts import FitParts
 from pyopencl_gbdt.fit.rows import FitRows
 from pyopencl_gbdt.fit.ways import LISTS, Ways
-from pyopencl_gbdt.gradients.gradients import EXPONENTS, are_counted_ahead
+from pyopencl_gbdt.gradients.gradients import EXPONENTS, are_counted_ahead, are_quantized_ahead
 from pyopencl_gbdt.growth.boosting import (
     AnyStart,
     Boosting,
@@ -195,7 +195,7 @@ class LocalWalk:
         if nodes.max_nodes > variant.params["local_nodes"]:
             return cls()
         room = max(_LEAST_NODES, 1 << (nodes.max_nodes - 1).bit_length())
-        local = 8 * room + codes.row_bytes * wg_size + 4 * EXPONENTS
+        local = 8 * room + (codes.row_bytes + 8) * wg_size + 4 * EXPONENTS  # 8 for sums
         if local + LOCAL_HEADROOM > ways.device.caps.local_bytes:
             return cls()
         return cls(room, codes.row_bytes // 4)
@@ -210,6 +210,7 @@ class UpdateMargins:
         self.arena, self.rows, self.nodes, self.features, self.ways = parts
         ways, rows = self.ways, self.rows
         counts = self._counts = are_counted_ahead(rows, self.nodes, ways)
+        self._quantizes = are_quantized_ahead(rows, self.nodes, ways)
         for attempt in ways.attempts("update_margins"):
             with attempt as variant:
                 self._local = LocalWalk.of(variant, parts)
@@ -225,6 +226,7 @@ class UpdateMargins:
                     loss=ways.facts.loss.kernel if counts and variant.name == "walk" else "",
                     weighted=rows.weighted,
                     n_exponents=EXPONENTS,
+                    ahead=self._quantizes and variant.name == "walk",
                     local_nodes=self._local.nodes,
                     local_words=self._local.words,
                 )
@@ -251,12 +253,16 @@ class UpdateMargins:
         return {"codes": page.codes.row_arguments["codes"], "n_nodes": self.arena["steps"].size}
 
     def _next(self, batch: Batch, part: RowPart) -> dict[str, Any]:
-        """Return the kernel's arguments for exponents of the next round's gradients."""
+        """Return the kernel's arguments for the next round's gradients."""
         if not self._counts:
             return {}
         more = self.rows.gradient_arguments(batch, part)
         labels = {"labels": more["labels"], "label_stride": more["label_stride"]}
-        return labels | part.arguments(*self.rows.weights, "exponents")
+        found = labels | part.arguments(*self.rows.weights, "exponents")
+        if not self._quantizes:
+            return found
+        arrays = part.arguments("scale", "scale_ahead", "quanta", "sums")
+        return found | arrays | {"n_sums": part.groups}
 
     def _page(self, batch: Batch, page: FitPage) -> Launch:
         bind, part = self.program.bind, page.part
@@ -265,6 +271,8 @@ class UpdateMargins:
         most_groups = 16 * self.arena.device.caps.compute_units
         if variant.name == "walk":
             groups = min(most_groups, -(-page.n_rows // self.program.wg_size))
+            if self._quantizes:  # a unit of NVIDIA's runs 6 groups at once, of 8 that have sums
+                groups = max(1, part.groups * 3 // 4)
             outputs = -(-batch.size // nodes.n_parallel)
             return bind(
                 "add_leaves", (groups, outputs), n_rows=part.n_rows, first_tree=batch.first,

@@ -109,7 +109,8 @@ def _sum_steps(trees: TreeFacts) -> int:
 def _add_leaves(trees: TreeFacts) -> int:
     values = trees.rows * FLOAT if trees.params.linear_tree else 0  # one of each row
     counted = trees.inputs - trees.rows * FLOAT if trees.counts_ahead else 0  # margins are at hand
-    return trees.margins + values + trees.leaf_codes + counted
+    quanta = trees.rows * QUANTA_PAIR if trees.quantizes_ahead else 0
+    return trees.margins + values + trees.leaf_codes + counted + quanta
 
 
 def _with_path(trees: TreeFacts) -> int:

@@ -11,7 +11,11 @@ import numpy.typing as npt
 
 from pyopencl_gbdt.dtypes import NO_NODE, QUANTA, SUM
 from pyopencl_gbdt.fit.parts import FitParts
-from pyopencl_gbdt.gradients.gradients import are_computed_again, are_counted_ahead
+from pyopencl_gbdt.gradients.gradients import (
+    are_computed_again,
+    are_counted_ahead,
+    are_quantized_ahead,
+)
 from pyopencl_gbdt.growth.histogram import histogram_groups
 from pyopencl_gbdt.growth.split import candidates_of
 from pyopencl_gbdt.lazy_dataclasses import dataclass
@@ -183,6 +187,11 @@ class TreeFacts:
     def counts_ahead(self) -> bool:
         """Whether exponents of the next round's gradients are counted where margins change."""
         return are_counted_ahead(self.fit.rows, self.fit.nodes, self.fit.ways)
+
+    @property
+    def quantizes_ahead(self) -> bool:
+        """Whether the next round's quanta are written where margins change."""
+        return are_quantized_ahead(self.fit.rows, self.fit.nodes, self.fit.ways)
 
     @property
     def path_codes(self) -> int:

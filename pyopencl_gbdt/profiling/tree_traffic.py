@@ -268,12 +268,15 @@ def _force(trees: TreeFacts) -> int:
     return trees.roots * (codes * SUM_PAIR // 2 + len(splits) * CANDIDATE.itemsize)
 
 
+def _quantize(trees: TreeFacts) -> int:
+    elsewhere = trees.computes_again or trees.quantizes_ahead
+    written = 0 if elsewhere else _gradients(trees) + trees.rows * QUANTA_PAIR
+    return written + trees.roots * trees.fit.rows.cells_to_clear * SUM.itemsize
+
+
 OF_TREE: Mapping[str, Callable[[TreeFacts], int]] = {
     "gradients": _gradients,
-    "gradients.quantize_gradients": lambda trees: (
-        (0 if trees.computes_again else _gradients(trees) + trees.rows * QUANTA_PAIR)
-        + trees.roots * trees.fit.rows.cells_to_clear * SUM.itemsize
-    ),
+    "gradients.quantize_gradients": _quantize,
     "gradients.draw": _draw,
     "gradients.gather_drawn": _gather_drawn,
     "gradients.count_classes": lambda trees: trees.inputs + 2 * trees.roots * CLASSES * 4,

@@ -6,6 +6,9 @@
 ##   margin, label --gradients--> number of rows with each exponent
 ##   exponent counts --quantize_gradients--> 2^scale.g, 2^scale.h, then quanta
 ##
+##   With `ahead`, quanta and sums may have been written where the margins changed, see `quanta_ahead`. If that was by the
+##   same scale, `quantize_gradients` leaves them as they are.
+##
 ##   Gradients are computed twice instead of stored, as memory traffic would cost more.
 ##
 ##   quanta[row] = (g, h) low words, high[row] = (g, h) high words: q = high * 2^32 + low.
@@ -19,8 +22,8 @@
 ##         sampled, whether gradients are multiplied by `factors`; rows with factor 0 do not count;
 ##         n_exponents, counts of a tree, see `exponents`; counted, sums of quanta tell the number of rows;
 ##         squared, squares of gradients are added up, for noise in scores; clears, the histograms of roots may have to be
-##         cleared
-<%page args="wg_size, loss, weighted, sampled, n_exponents, counted, squared, clears"/>
+##         cleared; ahead, quanta may be there already
+<%page args="wg_size, loss, weighted, sampled, n_exponents, counted, squared, clears, ahead"/>
 <%namespace name="exponents" file="exponents.cl.mako"/>
 <%namespace name="group" file="group.cl.mako"/>
 <%namespace name="losses" file="loss.cl.mako"/>
@@ -47,8 +50,11 @@ KERNEL(${wg_size}) gradients(
 % if sampled:
         const u32 n_draws, GLOBAL const f32* RESTRICT factors,
 % endif
-        GLOBAL u32* exponents) {
+        ${"GLOBAL i32x2* RESTRICT scale_ahead, " if ahead else ""}GLOBAL u32* exponents) {
     LOCAL_ARRAY(u32, counts, ${n_exponents});
+% if ahead:
+    if (GROUP_ID == 0 && LOCAL_ID == 0) scale_ahead[GROUP_ID_Y].x = NO_SCALE;
+% endif
     const u32 output = (first_tree + GROUP_ID_Y) / n_parallel;
     margins += (u64)output * n_rows;
     labels += output * label_stride;
@@ -111,7 +117,7 @@ KERNEL(${wg_size}) quantize_gradients(
 % if sampled:
         const u32 n_draws, GLOBAL const f32* RESTRICT factors,
 % endif
-        GLOBAL const u32* RESTRICT exponents,
+        GLOBAL const u32* RESTRICT exponents,${" GLOBAL const i32x2* RESTRICT scale_ahead," if ahead else ""}
         GLOBAL scale_t* RESTRICT scale, GLOBAL i32* RESTRICT quanta, GLOBAL i32* RESTRICT high,
         GLOBAL i64* RESTRICT sums${", GLOBAL i64* RESTRICT squares" if squared else ""}${", GLOBAL i64* RESTRICT pool" if clears else ""}) {
     LOCAL_ARRAY(i64, shared, ${wg_size});
@@ -153,8 +159,11 @@ ${exponents.scale_exponents(wg_size, n_exponents)}\
     GLOBAL i64* cells = pool + (u64)tree * root_cells; /* the root's histogram */
     for (u32 i = GROUP_ID * ${wg_size} + LOCAL_ID; i < root_cells; i += N_GROUPS * ${wg_size}) cells[i] = 0;
 % endif
+% if ahead:
+    const u32 are_ahead = !(wides[0] | wides[1]) && scale_ahead[tree].x == scale_g && scale_ahead[tree].y == scale_h;
+% endif
     const u32 begin = (u32)((u64)n_rows * GROUP_ID / N_GROUPS);
-    const u32 end = (u32)((u64)n_rows * (GROUP_ID + 1) / N_GROUPS);
+    const u32 end = ${"are_ahead ? begin : " if ahead else ""}(u32)((u64)n_rows * (GROUP_ID + 1) / N_GROUPS);
     i64 sum_g = 0, sum_h = 0;
 % if not weighted and not counted:
     const f32 unit_g = power_of_two(scale_g), unit_h = power_of_two(scale_h);
@@ -171,7 +180,7 @@ ${quanta.quanta("begin", "end", wg_size, weighted, sampled, counted, squared)}\
 % endif
     sum_g = group_sum(sum_g, shared);
     sum_h = group_sum(sum_h, shared);
-    if (LOCAL_ID == 0) {
+    if (LOCAL_ID == 0${" && !are_ahead" if ahead else ""}) {
         /* with `adds`, to those of other pages */
         sums[2 * GROUP_ID] = sum_g + (adds ? sums[2 * GROUP_ID] : 0);
         sums[2 * GROUP_ID + 1] = sum_h + (adds ? sums[2 * GROUP_ID + 1] : 0);

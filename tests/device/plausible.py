@@ -27,7 +27,7 @@ _FLAGS = (
     "sampled", "limited", "monotone", "masked", "ranked", "led", "missing", "interleaved",
     "clipped", "doubles", "shrunk", "listed", "few", "by_node", "sparse", "categories",
     "tables", "many", "pair", "ballots", "counted", "drawn", "gathered", "opened", "copied",
-    "words", "noisy", "smooth", "squared", "clears", "linear",
+    "words", "noisy", "smooth", "squared", "clears", "linear", "ahead",
 )  # fmt: skip
 
 _ROW_LOSSES = {
@@ -240,6 +240,10 @@ def _together(template: str, params: dict[str, Any]) -> bool:
         if params.get("doubles") and inexact:
             return False
         return (params["wg_size"] == 1) == (template == "split_cpu")
+    if params.get("ahead"):  # quanta of rows that all count, each once
+        others = ("weighted", "sampled", "counted", "squared", "linear")
+        if not (params["loss"] and params.get("walk", True)) or any(map(params.get, others)):
+            return False
     if template == "update_margins":
         local = params["walk"] and params["code"] == "u8" and not params["categories"]
         if params["local_nodes"]:

@@ -34,7 +34,7 @@ _BOUNDED = {**_PLAIN, "monotone": True, "masked": True, "counted": True}
 _SPLIT_CPU = {"wg_size": 1, "run": 256, "clipped": False, "opened": False}
 _MOVED = {"chunk": 2048, **_NUMBERS}
 _PARTED = {**_MOVED, "picked": 0, "ballots": False, "prefetch": 0, "pieces": 32}
-_COUNTED = {"loss": "", "weighted": False, "n_exponents": 512}
+_COUNTED = {"loss": "", "weighted": False, "n_exponents": 512, "ahead": False}
 _WALKED = {
     **{**_MOVED, **_COUNTED, "code": "u8", "linear": False},
     **{"local_nodes": 0, "local_words": 0},
@@ -120,6 +120,13 @@ SOURCES = {
         {
             **{"wg_size": 256, "walk": True, **_WALKED, "prefetch": 0},
             **{"local_nodes": 128, "local_words": 8},
+        },
+    ),
+    "update_margins-ahead": (
+        "update_margins",
+        {
+            **{"wg_size": 256, "walk": True, **_WALKED, "prefetch": 0, "local_nodes": 128},
+            **{"local_words": 8, "loss": "g = margin - label; h = 1.0f;", "ahead": True},
         },
     ),
     "linear_leaves-portable": ("linear_leaves", {"wg_size": 256, "most": 6, "chunk": 2048}),

@@ -6,12 +6,13 @@ import pytest
 from pyopencl_gbdt.device.variants import KERNELS
 from pyopencl_gbdt.dtypes import NO_NODE
 from pyopencl_gbdt.fit.nodes import Batch
+from pyopencl_gbdt.gradients.gradients import Gradients
 from pyopencl_gbdt.growth.finalize import Finalize, LocalWalk, UpdateMargins
 from pyopencl_gbdt.numerics.weights import normalise
 from pyopencl_gbdt.objectives import get_objective
 from pyopencl_gbdt.primitives.checks import run
 from tests.compare import assert_same_bits
-from tests.reference.gradients import Scale, exponent_counts
+from tests.reference.gradients import Scale, choose_scale, exponent_counts, quantize
 from tests.reference.partition import goes_left, partition
 from tests.reference.update_margins import add_leaves
 from tests.steps.builders import (
@@ -90,7 +91,7 @@ def check(
 ):  # fmt: skip
     """Add trees ``first ..`` of a round, as many as are grown at a time, to their outputs.
 
-    With a loss, also compare the counts of exponents of the next gradients.
+    With a loss, also compare the counts of exponents of the next gradients. Returns the parts.
     """
     codes = random_codes(rng, layout, n)
     objective, scaled = get_objective(loss or "binary:logistic"), normalise(weight)
@@ -129,11 +130,13 @@ def check(
         counts = np.concatenate([exponent_counts(x, scaled[0]) for x in gradients])
         found = parts.arena["exponents"].get()[tree].astype(np.int64)
         assert_same_bits(found, counts, f"exponents of tree {tree}")
+    return parts
 
 
 def forced(force, variant, *, local=True):
     """Make a fit take a variant, whose rows walk in local memory or in global memory."""
-    force(variant, chunk=CHUNK, **({"local_nodes": 1023 * local} if variant.name == "walk" else {}))
+    walks = {"local_nodes": 1023 * local, "ahead_rows": 1} if variant.name == "walk" else {}
+    force(variant, chunk=CHUNK, **walks)
 
 
 @pytest.mark.parametrize("layout", [BYTE, FEW, WORD], ids=["u8", "few", "u16"])
@@ -172,6 +175,45 @@ def test_exponents_of_the_next_gradients(device, variant, force, rng, outputs, w
         )
         for loss in ("binary:logistic", "reg:squarederror"):
             check(device, rng, wg, BYTE, n, shape, 4, outputs, loss=loss, weight=weight)
+
+
+@pytest.mark.parametrize("loss", ["binary:logistic", "reg:squarederror"])
+@pytest.mark.parametrize("outputs", [1, 3])
+def test_quanta_of_the_next_gradients(device, variant, force, rng, outputs, loss):
+    """They are computed again if the next trees have other scales, and else kept."""
+    if variant.name != "walk":
+        pytest.skip("rows are not in order, so their gradients are computed before the next round")
+    wg = 1 if device.caps.kind == "cpu" else 32
+    for n, shape in ((1, "stump"), (3000, "bushy"), (3000, "full")):
+        forced(force, variant, local=shape != "full")
+        parts = check(device, rng, wg, BYTE, n, shape, 4, outputs, loss=loss)
+        arrays, objective = parts.arena.arrays, get_objective(loss)
+        labels = arrays["labels"].get().reshape(-1, n)
+        margins = arrays["margins"].get().reshape(outputs, n)
+        gradients = [objective.gradient(*own) for own in zip(margins, labels, strict=True)]
+        first = [Scale(22, 22, wide=False)] * outputs
+        chosen = [choose_scale(g, h, *normalise(None)) for g, h in gradients]
+        counts = arrays["exponents"].get()
+        made = Gradients(parts.arena, parts.rows, parts.nodes, parts.ways, objective.kernel)
+        arrays["exponents"].set(counts)  # that began with none
+        next_round = made.launches(Batch(0, outputs))
+        for name in ("quanta", "sums"):
+            assert_same_bits(*quanta_of(arrays, name, gradients, first), f"{name} ahead")
+        run(next_round)
+        for name in ("quanta", "sums"):
+            assert_same_bits(*quanta_of(arrays, name, gradients, chosen), f"other {name}")
+        arrays["scale_ahead"].set(np.array([(one.g, one.h) for one in chosen], np.int32))
+        kept = {name: spoil(arrays[name], rng) for name in ("quanta", "sums")}
+        run(next_round)
+        for name, content in kept.items():
+            assert_same_bits(arrays[name].get(), content, f"{name} that are kept")
+
+
+def quanta_of(arrays, name, gradients, scales):
+    """Return an array of quanta, or the sums of each tree's, and the twin's."""
+    found = arrays[name].get().reshape(len(scales), -1, 2).astype(np.int64)
+    each = [quantize(g, h, None, scale) for (g, h), scale in zip(gradients, scales, strict=True)]
+    return (found.sum(1), np.sum(each, 1)) if name == "sums" else (found, np.array(each))
 
 
 @pytest.mark.parametrize("most", [62, 63])

@@ -11,6 +11,7 @@ import pytest
 from pyopencl_gbdt import Dataset, Model, train
 from pyopencl_gbdt.device import open_device
 from pyopencl_gbdt.device.run_ahead import Pace
+from pyopencl_gbdt.device.variants import KERNELS
 from pyopencl_gbdt.errors import DataError, MemoryPlanError, ModelFormatError, ParameterError
 from pyopencl_gbdt.evaluation.watched import EvaluationSet
 from pyopencl_gbdt.fit.nodes import Nodes
@@ -196,6 +197,24 @@ def test_high_words_may_be_needed_while_trees_are_copied(monkeypatch):
         fit.step(pace)
     late = boosting(open_device(TEST_DEVICE), {"n_estimators": 9}, Dataset(X, HEAVY))
     assert fit.finished_trees() == late.run(9)
+
+
+@pytest.mark.parametrize("objective", ["binary:logistic", "count:poisson", "reg:squarederror"])
+def test_gradients_that_are_rounded_ahead_give_the_same_trees(force, objective):
+    """Some scales change: then gradients are rounded again. High words begin all rounds again."""
+    walk = next(own for own in KERNELS["update_margins"].variants if own.name == "walk")
+    labels = {"binary:logistic": Y > 0, "count:poisson": np.exp(Y), "reg:squarederror": Y}
+    data = Dataset(X, labels[objective].astype(np.float32))
+    found = []
+    for least in (1, len(X) + 1):
+        force(walk, ahead_rows=least)
+        fit = boosting(open_device(TEST_DEVICE), {"objective": objective}, data)
+        found.append(fit.run(12))
+        assert ("scale_ahead" in fit.parts.arena.arrays) == (least == 1)
+        fit.parts.arena["needs_high"].set([1])
+        fit.run(1)
+        found.append(fit.finished_trees()[:12])
+    assert found[1:] == found[:-1]
 
 
 def test_more_rows_than_kernels_can_number():

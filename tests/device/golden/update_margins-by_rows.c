@@ -15,6 +15,7 @@
 
 
 
+
 typedef struct {
     GLOBAL const u8* codes;
     u64 row_stride;

@@ -12,6 +12,7 @@
 
 
 
+
 FN i32x2 way_of(const u32x4 step) {
     const code_split_t split = unpacked_split(step.z);
     const u32 n = (split.also > split.last ? split.also : 256) - split.last - 1;

@@ -12,6 +12,7 @@
 
 
 
+
 /* Codes in 16 bytes of a row. */
 #define BLOCK 16
 
