@@ -167,10 +167,12 @@ class Arena:
         The planned arrays; they have no memory before ``allocate``.
     advice : list of str
         What those who ask for arrays say to change where these do not fit: "lower max_bin".
+    is_joint : bool
+        Whether large arrays lie in the allocation of the small ones, so that launches pass few.
     """
 
     def __init__(self, device: Device, beside: MemoryPlan | None = None) -> None:
-        self.device, self.beside = device, beside or MemoryPlan()
+        self.device, self.beside, self.is_joint = device, beside or MemoryPlan(), False
         self.arrays: dict[str, DeviceArray] = {}
         self._begin()
 
@@ -271,7 +273,8 @@ class Arena:
     def _lies_together(self, small: Sequence[str]) -> bool:
         """Tell whether large arrays lie in the allocation of the small ones."""
         most = min(MOST_TOGETHER, self.device.caps.max_alloc_bytes // 2)
-        return bool(small) and self.device.room is not None and self.plan.total_bytes <= most
+        joint = self.is_joint or self.device.room is not None
+        return bool(small) and joint and self.plan.total_bytes <= most
 
 
 class _Renamed(Mapping[str, DeviceArray]):

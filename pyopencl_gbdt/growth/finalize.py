@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 _LOCAL_CODES, _LEAST_NODES = 32, 128
 #: Nodes that a work-item finishes, if there are several work-groups.
 _ITEM_NODES = 2
+#: Most nodes that a work-item copies where one work-group does all: that is no launch of its own.
+_KEPT_NODES = 4
 #: Number of rows ahead for which a CPU's kernel prefetches codes and margins.
 _AHEAD = 48
 
@@ -152,6 +154,8 @@ class Finalize:
         """Return the launch that puts the trees where they wait for the host."""
         arena, nodes = self.arena, self.nodes
         groups = min(-(-nodes.max_nodes // self.program.wg_size), arena.device.caps.compute_units)
+        if nodes.max_nodes <= _KEPT_NODES * self.program.wg_size:
+            groups = 1
         return self.program.bind(
             "keep", groups, most_nodes=nodes.max_nodes, level_words=arena["levels"].nbytes // 4,
             levels=arena["levels"].words(), forest_levels=arena["forest_levels"].words(),
