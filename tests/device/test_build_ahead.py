@@ -211,3 +211,4 @@ def test_a_model_is_the_same_where_both_processes_compile(device, tmp_path):
     if build_ahead.usable_cores() > 1:
         assert int(found["on"][0]) > 0
         assert list(tmp_path.rglob("grow.so"))
+        assert not list(tmp_path.rglob("set_leaf_rate.so"))  # nothing launches it

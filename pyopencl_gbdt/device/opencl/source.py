@@ -117,6 +117,8 @@ def quiet_builds() -> Iterator[None]:
 
 #: Programs of PoCL whose kernels return at once where a grid has two work-groups in z.
 _RETURN_AHEAD: weakref.WeakSet[Any] = weakref.WeakSet()
+#: Kernels that few fits launch, which are compiled then: PoCL takes 0.02 s for the shortest one.
+_SELDOM = ("set_leaf_rate",)
 #: PoCL's compiler counts its warnings on the process's standard error; every message that we show
 #: is an error.
 NO_WARNINGS = "-w"
@@ -204,7 +206,7 @@ def plan(
     if helper is None or as_built is None:
         return None
     text = as_built(queue.context, [*_for_pocl(source, options), NO_HEADER])[0].decode()
-    kernels = argument_types(source)
+    kernels = [kernel for kernel in argument_types(source) if kernel[0] not in _SELDOM]
     few = _with_few_declarations(source, alone=True)
     own = partial(_compile_now, queue, build, kernels)
     before = helper.plan(build_ahead.Planned(few, text, kernels, own))
