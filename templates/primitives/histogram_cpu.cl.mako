@@ -30,12 +30,13 @@
     open_begin = "n_open ? piece.begin : piece.end" if opened else "piece.begin"
 %>
 <%def name="ask_ahead()">
+<% ask = "PREFETCH" if sampled else "PREFETCH_FAR" %>\
 % if prefetch:
             if (${f"at + {prefetch} < n_drawn" if sampled else f"!piece.in_order && at + {prefetch} < piece.end"}) {
                 const u32 later = ${"drawn" if sampled else "rows"}[at + ${prefetch}];
-                PREFETCH(mine + (u64)(later - first_row) * row_stride * ${block});
-                PREFETCH(mine + (u64)(later - first_row) * row_stride * ${block} + n_places - 1);
-                PREFETCH(quanta + piece.base + later);
+                ${ask}(mine + (u64)(later - first_row) * row_stride * ${block});
+                ${ask}(mine + (u64)(later - first_row) * row_stride * ${block} + n_places - 1);
+                ${ask}(quanta + piece.base + later);
             }
 % endif
 </%def>

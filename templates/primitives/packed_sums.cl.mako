@@ -43,10 +43,10 @@
 % if prefetch:
         if (!piece.in_order && at + ${prefetch} < piece.end) {
             const u32 later = source->rows[at + ${prefetch}];
-            PREFETCH(source->codes + (later - source->first_row) * source->stride);
+            PREFETCH_FAR(source->codes + (later - source->first_row) * source->stride);
             if (source->straddles)
-                PREFETCH(source->codes + (later - source->first_row) * source->stride + source->n_places - 1);
-            PREFETCH(source->quanta + piece.base + later);
+                PREFETCH_FAR(source->codes + (later - source->first_row) * source->stride + source->n_places - 1);
+            PREFETCH_FAR(source->quanta + piece.base + later);
         }
 % endif
 </%def>

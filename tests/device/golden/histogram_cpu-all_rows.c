@@ -381,10 +381,10 @@ FN void add_plain(LOCAL i64x2* pairs, GLOBAL i64x2* target, const piece_t piece,
         const u32 row = piece.in_order ? at - piece.base : source->rows[at];
         if (!piece.in_order && at + 24 < piece.end) {
             const u32 later = source->rows[at + 24];
-            PREFETCH(source->codes + (later - source->first_row) * source->stride);
+            PREFETCH_FAR(source->codes + (later - source->first_row) * source->stride);
             if (source->straddles)
-                PREFETCH(source->codes + (later - source->first_row) * source->stride + source->n_places - 1);
-            PREFETCH(source->quanta + piece.base + later);
+                PREFETCH_FAR(source->codes + (later - source->first_row) * source->stride + source->n_places - 1);
+            PREFETCH_FAR(source->quanta + piece.base + later);
         }
         const i64x2 pair = pair_of(source->quanta, source->high_words, piece.base + row, source->wide);
         add_to_pairs(pairs, pair, source, row);
@@ -689,9 +689,9 @@ KERNEL(1) histogram(
 
             if (!piece.in_order && at + 24 < piece.end) {
                 const u32 later = rows[at + 24];
-                PREFETCH(mine + (u64)(later - first_row) * row_stride * 16);
-                PREFETCH(mine + (u64)(later - first_row) * row_stride * 16 + n_places - 1);
-                PREFETCH(quanta + piece.base + later);
+                PREFETCH_FAR(mine + (u64)(later - first_row) * row_stride * 16);
+                PREFETCH_FAR(mine + (u64)(later - first_row) * row_stride * 16 + n_places - 1);
+                PREFETCH_FAR(quanta + piece.base + later);
             }
             const i64x2 pair = pair_of(quanta, high_words, piece.base + row, wide);
             add_row(target, pair, offset, mine + (u64)(row - first_row) * row_stride * 16, n_places);
