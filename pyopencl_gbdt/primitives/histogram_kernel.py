@@ -337,9 +337,8 @@ class HistogramKernel:
         self._numbers["n_ranges"] = self.n_ranges
         if self._joint is not None:
             begins = self._joint.begins
-            runs = np.column_stack(
-                [in_row_order(order, ends) for ends in (begins[:-1], begins[1:])]
-            )
+            ends = [in_row_order(order, one) for one in (begins[:-1], begins[1:])]
+            runs = np.column_stack(ends)
             tables = uploaded(self.device, (runs, self._joint.entries))
             self._numbers |= dict(zip(("sum_begin", "sums_of"), tables, strict=True))
         if pair:
