@@ -10,6 +10,7 @@ The kernels give the same cut points and codes. But a first fit waits until they
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ I64 = npt.NDArray[np.int64]
 #: uint8 or uint16.
 Codes = npt.NDArray[Any]
 #: Values and columns at most. PoCL, ms of one core by the host and by kernels that are compiled:
-#: 1 k x 20 2.8 and 1.3, 10 k x 20 6.6 and 4.0. To compile them, a first fit and its helper process
+#: 1 k x 20 1.7 and 1.3, 10 k x 20 5.1 and 4.0. To compile them, a first fit and its helper process
 #: take 0.4 s.
 MOST_VALUES, MOST_COLUMNS = 1 << 18, 64
 _HALF = np.uint32(16)
@@ -41,6 +42,24 @@ def sorted_rows(column: F32) -> tuple[npt.NDArray[np.uint32], I64]:
     return keys[rows], rows
 
 
+def _share_ends(n_rows: int, most: int, behind: I64 | None = None) -> I64:
+    """Return the index behind each bin's last row, as ``cuts.share_end``, of rows that weigh 1.
+
+    ``behind``: for every row, the index behind the last one with the same value; None: all differ.
+    """
+    place, found = 0, list[int]()
+    for left in range(most, 0, -1):
+        if place < n_rows:
+            place -= (place - n_rows) // left
+            place = place if behind is None else behind.item(place - 1)
+            found.append(place)
+    return np.array(found, np.int64)
+
+
+#: Columns share them whose bins end between different values.
+_even_ends = lru_cache(maxsize=64)(_share_ends)
+
+
 def bin_ends(keys: npt.NDArray[np.uint32], most: int, rule: CutRule) -> I64:
     """Return the index behind each bin's last row, of the sorted keys of all present values."""
     begins = run_begins(keys)
@@ -48,12 +67,10 @@ def bin_ends(keys: npt.NDArray[np.uint32], most: int, rule: CutRule) -> I64:
     rows = ends - begins
     if rule is not SHARES or ends.size <= most:
         return np.append(0, ends)[rule.bin_ends(rows, most)]
-    behind, place, n_rows, found = np.repeat(ends, rows).item, 0, keys.size, list[int]()
-    for left in range(most, 0, -1):  # as ``share_end``, of rows that each weigh 1
-        if place < n_rows:
-            place = behind(place - (place - n_rows) // left - 1)
-            found.append(place)
-    return np.array(found, np.int64)
+    behind, even = np.repeat(ends, rows), _even_ends(keys.size, most)
+    if (behind[even - 1] == even).all():  # none lies between equal values
+        return even
+    return _share_ends(keys.size, most, behind)
 
 
 def cut_small(own: Cutter) -> tuple[Cuts, Codes] | None:
