@@ -19,7 +19,7 @@ the row of the fit by value: they are *packed*.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from itertools import chain
 from typing import Any, Protocol
 
@@ -53,8 +53,8 @@ class _Step:
     together : list of (int or None)
         For each argument the number of the first one that lies in the same allocation, in every
         fit; None for numbers.
-    shared : list of bool
-        For each argument whether it lies in one allocation for all fits.
+    wholes : list of (tuple of int)
+        For each argument the number of its allocation in each fit, from 0.
     words : list of int
         What the arguments are, fit by fit: places in an allocation, and numbers.
     """
@@ -62,7 +62,7 @@ class _Step:
     bound: list[BoundKernel]
     n_fits: int
     together: list[int | None]
-    shared: list[bool]
+    wholes: list[tuple[int, ...]]
     words: list[int]
 
     @classmethod
@@ -84,7 +84,7 @@ class _Step:
                     words.append(_word(arg))
             keys.append(wholes)
         every = list(zip(*keys, strict=True))
-        return cls(bound, len(bound), _first_ones(every), [len(set(k)) == 1 for k in every], words)
+        return cls(bound, len(bound), _first_ones(every), [*map(_numbered, every)], words)
 
     @classmethod
     def moved(cls, one: BoundKernel, n_fits: int, steps: Steps) -> _Step | None:
@@ -103,7 +103,7 @@ class _Step:
             moved.append((begin, known[1]))
             keys.append((id(whole),))
         words = [word + fit * step for fit in range(n_fits) for word, step in moved]
-        return cls([one], n_fits, _first_ones(keys), [True] * len(keys), words)
+        return cls([one], n_fits, _first_ones(keys), [(0,) * n_fits] * len(keys), words)
 
     @property
     def program(self) -> Program:
@@ -113,9 +113,10 @@ class _Step:
     def allocations(self, layout: ArgumentLayout) -> list[DeviceArray]:
         """Return the allocations that the joined kernel takes, in order."""
         found: list[DeviceArray] = []
-        for n, shared in enumerate(layout.shared):
+        for n, own in enumerate(layout.wholes):
             at = layout.slots.index(n)
-            found += [one.args[at].place[0] for one in self.bound[: 1 if shared else None]]
+            holders = (self.bound[own.index(whole)] for whole in range(max(own) + 1))
+            found += [one.args[at].place[0] for one in holders]
         return found
 
 
@@ -125,6 +126,12 @@ def _first_ones(keys: Sequence[tuple[int | None, ...]]) -> list[int | None]:
     return [
         None if key[0] is None else first.setdefault(key, number) for number, key in enumerate(keys)
     ]
+
+
+def _numbered(keys: Sequence[int | None]) -> tuple[int, ...]:
+    """Return a number for each key, from 0: the same for equal ones."""
+    numbers: dict[int | None, int] = {}
+    return tuple([numbers.setdefault(key, len(numbers)) for key in keys])
 
 
 def _word(number: Any) -> int:
@@ -183,6 +190,12 @@ def joined(fits: Sequence[Sequence[Action]]) -> list[Action]:
     if len(fits) == 1 or len({len(own) for own in fits}) != 1:
         return list(chain.from_iterable(fits))
     return _in_place(fits, _Table)
+
+
+def kinds(actions: Sequence[Action]) -> tuple[Hashable, ...]:
+    """Return what is the same for launches that are one when they are joined."""
+    bound = [bound_kernel(action) for action in actions]
+    return tuple([None if one is None else _kind(one) for one in bound])
 
 
 def packed(
@@ -247,9 +260,13 @@ def joined_by_first(first: Sequence[Action], n_fits: int, steps: Steps) -> list[
 def _step(actions: Sequence[Action], places: dict[int, tuple[DeviceArray, int]]) -> _Step | None:
     """Return the launches of all fits; None if they are not alike."""
     bound = [one for one in map(bound_kernel, actions) if one is not None]
-    kinds = {(one.program.source, one.program.wg_size, one.name, one.grid) for one in bound}
-    is_alike = len(bound) == len(actions) and len(kinds) == 1 and bound[0].program.wg_size > 1
+    found = set(map(_kind, bound))
+    is_alike = len(bound) == len(actions) and len(found) == 1 and bound[0].program.wg_size > 1
     return _Step.of(bound, places) if is_alike else None
+
+
+def _kind(one: BoundKernel) -> Hashable:
+    return one.program.source, one.program.wg_size, one.name, one.grid
 
 
 def _launches(
@@ -300,16 +317,17 @@ def _layout(steps: Sequence[_Step]) -> ArgumentLayout:
     """Return a layout that suits all launches of a kernel."""
     numbers: dict[tuple[int | None, ...], int] = {}
     slots: list[int | None] = []
-    shared: list[bool] = []
+    wholes: list[tuple[int, ...]] = []
     every = zip(*(step.together for step in steps), strict=True)
     for at, firsts in enumerate(every):
         if firsts[0] is None:
             slots.append(None)
             continue
         slots.append(numbers.setdefault(firsts, len(numbers)))
-        if len(shared) < len(numbers):
-            shared.append(all(step.shared[at] for step in steps))
-    return ArgumentLayout(tuple(slots), tuple(shared))
+        if len(wholes) < len(numbers):
+            known = {step.wholes[at] for step in steps}
+            wholes.append(known.pop() if len(known) == 1 else tuple(range(steps[0].n_fits)))
+    return ArgumentLayout(tuple(slots), tuple(wholes))
 
 
 def _bound(step: _Step, programs: Mapping[_Key, _Joined], rows: _GivenRows) -> Launch | None:

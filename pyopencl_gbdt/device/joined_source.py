@@ -29,12 +29,13 @@ class ArgumentLayout:
     slots : tuple of (int or None)
         For each parameter, the number of the allocation that holds its array; the same number for
         arrays that lie together in every fit; None for a number.
-    shared : tuple of bool
-        For each parameter, whether its allocation serves all fits.
+    wholes : tuple of (tuple of int)
+        For each number, which of its allocations holds each fit's array: 0 for all, if they share
+        one.
     """
 
     slots: tuple[int | None, ...]
-    shared: tuple[bool, ...]
+    wholes: tuple[tuple[int, ...], ...]
 
 
 class RowText(Protocol):
@@ -141,13 +142,13 @@ def _head(
     taken: list[str] = []
     n_words, place = len(declared), rows.place
     lines = rows.lines(n_words)
-    for n, shared in enumerate(layout.shared):
-        if shared:
+    for n, own in enumerate(layout.wholes):
+        if not any(own):
             taken.append(f"GLOBAL u8* fits_{n}")
             continue
-        taken += [f"GLOBAL u8* fits_{n}_{fit}" for fit in range(n_fits)]
-        earlier = [f"{place} == {fit} ? fits_{n}_{fit} : " for fit in range(n_fits - 1)]
-        lines.append(f"GLOBAL u8* fits_{n} = {''.join(earlier)}fits_{n}_{n_fits - 1};")
+        taken += [f"GLOBAL u8* fits_{n}_{whole}" for whole in range(max(own) + 1)]
+        earlier = [f"{place} == {fit} ? fits_{n}_{own[fit]} : " for fit in range(n_fits - 1)]
+        lines.append(f"GLOBAL u8* fits_{n} = {''.join(earlier)}fits_{n}_{own[n_fits - 1]};")
     taken += rows.parameters(n_words)
     every = zip(declared, parameters, layout.slots, strict=True)
     for i, (text, parameter, slot) in enumerate(every):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -115,6 +116,7 @@ def rows_on_device(
     wg_size: int = 0,
     labels: DeviceArray | None = None,
     name: str = "",
+    most_rows: int = 0,
 ) -> EvaluatedRows:
     """Return a set for kernels; asks for its weights, and its labels unless they are there already.
 
@@ -139,7 +141,13 @@ def rows_on_device(
         wg_size=wg_size,
         n_classes=n_classes_of(objective),
         name=name,
+        most_rows=most_rows,
     )
+
+
+def _rows_together(device: Device, evals: Sequence[tuple[Dataset, str]]) -> int:
+    """Return the rows of the largest set if the launches of several sets are joined, else 0."""
+    return 0 if device.room is None else max((rows.label.size for rows, _ in evals), default=0)
 
 
 #: Names of an evaluation set and of a metric, as in the history.
@@ -167,6 +175,8 @@ class Evaluation:
         The labels of the training rows, if these are among the sets.
     wg_size : int
         Work-items per work-group; 0 is each variant's default.
+    most_rows : int
+        As for ``EvaluatedRows``; 0 is what suits the device.
 
     Raises
     ------
@@ -183,8 +193,9 @@ class Evaluation:
         watched: Sequence[EvaluationSet],
         labels: DeviceArray | None = None,
         wg_size: int = 0,
+        most_rows: int = 0,
     ) -> None:
-        arena = Arena(device)
+        arena, most_rows = Arena(device), most_rows or _rows_together(device, evals)
         self._objective, self._metrics = objective, metrics
         self._on_device: list[_OnDevice] = []
         self._on_host: list[tuple[Dataset, str, list[str], Margins]] = []
@@ -201,7 +212,8 @@ class Evaluation:
             if together:
                 own = at.values is None and not at.gathered
                 there, prefix = labels if own else None, f"{prefix_of(name)}: "
-                of_set = rows_on_device(arena, objective, rows, at, wg_size, there, prefix)
+                how = wg_size, there, prefix, most_rows
+                of_set = rows_on_device(arena, objective, rows, at, *how)
                 for prepared, names in prepare(rows, of_set, together):
                     self._on_device.append(_OnDevice(prepared, [(name, m) for m in names]))
         self._has_launched = False
@@ -215,13 +227,13 @@ class Evaluation:
         arena.allocate(joins=device.room is not None)
 
     @cached_property
-    def launches(self) -> list[Launch]:
-        """The launches of all metrics on the device."""
-        launches: list[Launch] = []
+    def launches(self) -> list[list[Launch]]:
+        """The launches of all metrics on the device: a list for each set and related metrics."""
+        launches: list[list[Launch]] = []
         first = self._first_row * N_WORDS
         for group in self._on_device:
             assert self._results is not None
-            launches += group.prepared.launches(self._results.array, first)
+            launches.append(group.prepared.launches(self._results.array, first))
             first += N_WORDS * group.prepared.n_results
         return launches
 
@@ -234,18 +246,19 @@ class Evaluation:
         """
         assert self._results is not None
         device: Device = self._results.array.device
-        return device.together(self.launches)
+        return device.together([*chain.from_iterable(self.launches)])
 
     def launch(self) -> None:
         """Enqueue the kernels that compute the metrics of the current margins."""
         if self._results is None:
             return
-        for action in self._joined if self._has_launched else self.launches:
+        every = self._joined if self._has_launched else chain.from_iterable(self.launches)
+        for action in every:
             action()
         self._has_launched = True
         self._results()
 
-    def share(self, results: EarlyCopy, first_row: int) -> list[Launch]:
+    def share(self, results: EarlyCopy, first_row: int) -> list[list[Launch]]:
         """Write the results to rows of an array of several fits; return the launches anew."""
         if self._results is None:
             return []
@@ -357,7 +370,10 @@ def _planned(
             if weighted and values is not None:
                 of_followed_rows(paper, shape)
         labels = DeviceArray(paper, (rows.label.size,), np.float32, None)
-        Evaluation(paper, objective, metrics, [(rows, name)], [watched], labels)
+        Evaluation(
+            paper, objective, metrics, [(rows, name)], [watched], labels,
+            most_rows=_rows_together(device, evals),
+        )  # fmt: skip
         for number, one in enumerate(paper.allocations):
             own = one.name.removeprefix(f"{prefix}: ") or f"array {number}"
             plan.add(f"{prefix}: {own}", one.shape, one.dtype)

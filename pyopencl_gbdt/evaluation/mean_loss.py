@@ -42,8 +42,8 @@ class MeanLoss:
         self.rows, self.loss = rows, loss
         facts = {"row_loss": loss.kernel, "weighted": rows.weight is not None}
         self._program = rows.program("mean_loss", **facts)
-        self._largest = rows.array("largest", rows.groups, np.uint32)
-        self._sums = rows.array("sums", (rows.groups, N_LIMBS), np.int64)
+        self._largest = rows.array("largest", rows.common_groups, np.uint32)
+        self._sums = rows.array("sums", (rows.common_groups, N_LIMBS), np.int64)
 
     @cached_property
     def mean(self) -> Mean:
@@ -53,15 +53,16 @@ class MeanLoss:
     def launches(self, results: DeviceArray, first: int) -> list[Launch]:
         """Return bound launches that write words ``first .. first + 4`` of the results."""
         rows, bind, sums = self.rows, self._program.bind, self._sums
+        groups = rows.common_groups
         inputs = {
             "n_rows": rows.n_rows, "n_outputs": max(1, rows.n_classes), "unit": self.mean.unit,
             "margins": rows.margins, "labels": rows.labels, "weights": rows.weights,
             "largest": self._largest,
         }  # fmt: skip
         return [
-            bind("largest_loss", rows.groups, **inputs),
-            bind("sum_losses", rows.groups, **inputs, first=first, sums=sums, results=results),
-            bind("total_losses", 1, rows.groups, first, sums, results),
+            bind("largest_loss", groups, **inputs),
+            bind("sum_losses", groups, **inputs, first=first, sums=sums, results=results),
+            bind("total_losses", 1, groups, first, sums, results),
         ]
 
     def values(self, words: npt.NDArray[np.int64]) -> list[float]:

@@ -50,6 +50,9 @@ class EvaluatedRows:
         with a single margin.
     name : str
         Begins the names of the metrics' arrays.
+    most_rows : int
+        Rows by which kernels that take rows in any order count their work-groups; 0 is ``n_rows``.
+        One number for several sets lets their launches be joined.
     """
 
     arena: Arena
@@ -62,6 +65,7 @@ class EvaluatedRows:
     wg_size: int = 0
     n_classes: int = 0
     name: str = ""
+    most_rows: int = 0
 
     @property
     def device(self) -> Device:
@@ -75,6 +79,11 @@ class EvaluatedRows:
     def groups(self) -> int:
         """Number of work-groups; they share the rows evenly."""
         return self.device.caps.row_groups(self.n_rows)
+
+    @property
+    def common_groups(self) -> int:
+        """The same by ``most_rows``."""
+        return self.device.caps.row_groups(self.most_rows or self.n_rows)
 
     def array(
         self,

@@ -11,15 +11,15 @@ launches of the first fit tell those of the others, which need not be bound.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from itertools import chain
 
 import numpy as np
 
 from pyopencl_gbdt.device import Capabilities, Device, DeviceArray, open_device
 from pyopencl_gbdt.device.discovery import opened
-from pyopencl_gbdt.device.joined_launches import Steps, joined, joined_by_first
-from pyopencl_gbdt.device.program import Action
+from pyopencl_gbdt.device.joined_launches import Steps, joined, joined_by_first, kinds
+from pyopencl_gbdt.device.program import Action, Launch
 from pyopencl_gbdt.device.room import Room
 from pyopencl_gbdt.device.run_ahead import Pace
 from pyopencl_gbdt.device.transfers import CopiesInTurn, PartOfCopy, copy_launch
@@ -258,7 +258,7 @@ class JoinedFits:
         array = DeviceArray(device, (n_rows, N_WORDS), np.int64, None)
         array.lie_in(whole)
         results = CopiesInTurn(array)
-        launches, copies, row = [], [], n_fits * step
+        launches, copies, row = list[list[list[Launch]]](), [], n_fits * step
         for number, task in enumerate(self._tasks):
             launches.append(task.evaluation.share(results, row))
             row += task.evaluation.n_results
@@ -269,7 +269,20 @@ class JoinedFits:
             else:
                 copies.append(copy_launch(word, array, number * step * N_WORDS))
             task.fit.needs_high = PartOfCopy(results, number * step, word.dtype)
-        return [*joined(launches), *copies], results
+        return [*_joined_sets(launches), *copies], results
+
+
+def _joined_sets(fits: Sequence[Sequence[Sequence[Launch]]]) -> list[Action]:
+    """Return launches of all fits' metrics; those of sets that are alike are one, too.
+
+    ``fits``: as ``Evaluation.launches`` of each.
+    """
+    if len({len(own) for own in fits}) != 1:
+        return joined([list(chain.from_iterable(own)) for own in fits])
+    alike: dict[Hashable, list[Sequence[Launch]]] = {}
+    for sets in zip(*fits, strict=True):
+        alike.setdefault(frozenset(map(kinds, sets)), []).extend(sets)
+    return [action for sets in alike.values() for action in joined(sets)]
 
 
 def steps_between(tasks: Sequence[RunningTask]) -> Steps | None:

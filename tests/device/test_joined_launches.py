@@ -39,10 +39,17 @@ KERNEL(8) shifted(GLOBAL u8* fits_0_0, GLOBAL u8* fits_0_1, GLOBAL u8* fits_1,
 
 
 def test_every_parameter_is_chosen_by_the_place():
-    layout = ArgumentLayout((0, None, 1), (False, True))
+    layout = ArgumentLayout((0, None, 1), ((0, 1), (0, 0)))
     found = joined_source(KERNEL, 2, RowOfTable("Z"), (("shifted", layout),))
     assert found.split() == WANTED.split()
     assert joined_source(KERNEL, 2, RowOfTable("Z"), ()).split() == []
+
+
+def test_an_allocation_of_several_fits_is_one_parameter():
+    layout = ArgumentLayout((0, None, 1), ((0, 1, 0), (0, 0, 0)))
+    found = joined_source(KERNEL, 3, RowOfTable("Z"), (("shifted", layout),))
+    assert "(GLOBAL u8* fits_0_0, GLOBAL u8* fits_0_1, GLOBAL u8* fits_1," in found
+    assert "fits_0 = Z == 0 ? fits_0_0 : Z == 1 ? fits_0_1 : fits_0_0;" in found
 
 
 ALONE = """
@@ -62,7 +69,7 @@ KERNEL(8) second(GLOBAL f32* all) {
     all[0] = 0;
 }
 """
-    layouts = ("first", ArgumentLayout((None,), ())), ("second", ArgumentLayout((0,), (True,)))
+    layouts = ("first", ArgumentLayout((None,), ())), ("second", ArgumentLayout((0,), ((0,),)))
     found = joined_source(source, 1, RowByValue(), layouts)
     assert found.split() == ALONE.split()
 
@@ -155,13 +162,14 @@ def test_one_launch_passes_its_allocation_and_its_words(device):
 
 
 def test_what_lies_together_in_all_launches_of_a_kernel():
-    def step(together, shared):
-        return SimpleNamespace(together=together, shared=shared)
+    def step(together, *wholes):
+        return SimpleNamespace(together=together, wholes=wholes, n_fits=2)
 
-    first = step([0, None, 0, 3], [False, False, False, True])
-    assert _layout([first]) == ArgumentLayout((0, None, 0, 1), (False, True))
-    other = step([0, None, 2, 3], [False, False, True, True])
-    assert _layout([first, other]) == ArgumentLayout((0, None, 1, 2), (False, False, True))
+    first = step([0, None, 0, 3], (0, 1), (0, 0), (0, 1), (0, 0))
+    assert _layout([first]) == ArgumentLayout((0, None, 0, 1), ((0, 1), (0, 0)))
+    other = step([0, None, 2, 3], (0, 1), (0, 0), (0, 0), (0, 0))
+    wanted = ArgumentLayout((0, None, 1, 2), ((0, 1), (0, 1), (0, 0)))
+    assert _layout([first, other]) == wanted
 
 
 def test_launches_that_differ_stay_apart(device, fits, monkeypatch):

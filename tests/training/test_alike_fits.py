@@ -7,11 +7,16 @@ import numpy as np
 import pytest
 
 from pyopencl_gbdt import Dataset
-from pyopencl_gbdt.device import DeviceArray, discovery
+from pyopencl_gbdt.device import Capabilities, DeviceArray, discovery
 from pyopencl_gbdt.growth.round_kernels import RoundKernels
 from pyopencl_gbdt.training import joined_fits
 from pyopencl_gbdt.training.concurrent_fits import ConcurrentFits
-from pyopencl_gbdt.training.joined_fits import Joining, enqueued_together, steps_between
+from pyopencl_gbdt.training.joined_fits import (
+    JoinedFits,
+    Joining,
+    enqueued_together,
+    steps_between,
+)
 from pyopencl_gbdt.training.preparing import prepare
 from pyopencl_gbdt.training.train import opened_fit
 from tests.conftest import TEST_DEVICE
@@ -144,3 +149,19 @@ def test_the_first_fit_alone_binds_launches(monkeypatch):
         ConcurrentFits(enqueued_together(fits)).run(2)
         assert binding == [fits[0].fit.kernels]
         assert [len(fit.fit.finished_trees()) for fit in fits] == [2, 2, 2]
+
+
+@pytest.mark.thorough  # builds the kernels of GPUs for several fits
+def test_metrics_of_all_sets_are_one(monkeypatch):
+    """Sets of different sizes have equally many work-groups, and so the launches of one."""
+    monkeypatch.setenv("PYOPENCL_GBDT_PRETEND", "gpu")
+    monkeypatch.setattr(Capabilities, "row_groups", lambda caps, n_rows: max(1, n_rows // 50))
+    with ExitStack() as stack:
+        fits = opened(stack, monkeypatch, {"max_depth": 2, "eval_metric": ["logloss", "auc"]})
+        ConcurrentFits([together := JoinedFits(fits)]).run(1)
+        actions, _ = together._all_metrics(moves_words=False)
+        names = [action.name for action in actions]
+        losses = "largest_loss", "sum_losses", "total_losses"
+        assert [names.count(name) for name in losses] == [1, 1, 1]
+        curves = sum(len(own) for own in fits[0].evaluation.launches) - 2 * len(losses)
+        assert len(names) == len(losses) + curves + len(fits)  # and the words of each fit
