@@ -40,6 +40,7 @@ def joint_arrays(
     planned: Planned,
     larger: Planned | None = None,
     room: JobRoom | None = None,
+    given: Mapping[str, DeviceArray] | None = None,
 ) -> dict[str, DeviceArray]:
     """Allocate arrays as parts of one.
 
@@ -53,6 +54,8 @@ def joint_arrays(
         Arrays that lie behind the others, and whose contents go up when they are set.
     room : JobRoom or None
         Where they lie, if they find room there.
+    given : mapping of str to DeviceArray, or None
+        Arrays of these shapes that get the memory; None makes new ones.
     """
     device.send()  # what an earlier allocation is to hold
     if not planned:
@@ -70,9 +73,14 @@ def joint_arrays(
     contents = FirstContents(n_first, first)
     arrays: dict[str, DeviceArray] = {}
     for name, (shape, dtype) in every.items():
-        arrays[name] = device.part(whole, first + begins[name], shape, dtype)
+        if given is None:
+            array = device.part(whole, first + begins[name], shape, dtype)
+        else:
+            array = given[name]
+            array.lie_at(whole, first + begins[name])
+        arrays[name] = array
         if name in planned:
-            arrays[name].first_contents = Place(contents, begins[name])
+            array.first_contents = Place(contents, begins[name])
     device.unsent = weakref.ref(whole), contents  # a cycle would keep a failed fit's memory
     return arrays
 
@@ -261,10 +269,11 @@ class Arena:
             {name: planned[name] for name in small},
             {name: planned[name] for name in large},
             self.device.room if lies else None,
+            self.arrays,
         )
-        for name, wanted in planned.items():  # a comprehension would be a closure over arrays
-            there = joint.pop(name) if name in joint else self.device.empty(*wanted, name)
-            self.arrays[name].lie_in(there)
+        for name, wanted in planned.items():
+            if name not in joint:
+                self.arrays[name].lie_in(self.device.empty(*wanted, name))
         self._has_memory = True
         contents, self._contents = self._contents, {}
         for name in sorted(contents, key=lambda name: callable(contents[name])):

@@ -23,7 +23,7 @@ from pyopencl_gbdt.device.given_arrays import (
     as_shape,
 )
 from pyopencl_gbdt.device.kept_programs import Bundle
-from pyopencl_gbdt.device.late_parts import LatePart, WithHandle
+from pyopencl_gbdt.device.late_parts import WithHandle
 from pyopencl_gbdt.device.program import Action, BuildNotice, Program, power_of_two
 from pyopencl_gbdt.device.render import Param
 from pyopencl_gbdt.device.timing import Profiler, clock, nothing
@@ -110,7 +110,7 @@ class DeviceArray(WithHandle):
 
     def lie_in(self, other: DeviceArray) -> None:
         """Take the memory of an array of the same shape and dtype, and keep it."""
-        self._handle, self._whole = other._handle, other
+        self._handle, self._whole, self._begin = other._handle, other, 0
         self.first_contents = other.first_contents
 
     def __repr__(self) -> str:
@@ -312,9 +312,8 @@ class Device(ABC):
 
         ``begin`` is a multiple of ``alignment``; parts in use do not overlap, see ``rows``.
         """
-        late = LatePart(self._bytes_of, whole, begin, shape, dtype)
-        array = DeviceArray(self, shape, dtype, late)
-        array._whole, array._begin = whole, begin  # keeps the memory counted as allocated
+        array = DeviceArray(self, shape, dtype, None)
+        array.lie_at(whole, begin)
         return array
 
     def _bytes_of(self, whole: DeviceArray, begin: int, array: DeviceArray) -> Any:

@@ -96,7 +96,7 @@ class Bundle:
         self._name = name
         self._entries: dict[str, bytes] | None = None if name else {}
         self._new = self._saved = False
-        self._sources: dict[tuple[str, Dialect, Params], str] = {}
+        self._sources: dict[tuple[object, ...], str] = {}
 
     @property
     def is_new(self) -> bool:
@@ -126,9 +126,10 @@ class Bundle:
         """Return a rendered template; parameters and errors are those of ``render``."""
         if not self._name:
             return render(template, dialect, **params)
-        place = template, dialect, checked(template, params)
+        # fits ask again and again, so the key takes no check; True is no 1
+        place = template, dialect, *params.items(), *map(type, params.values())
         if place not in self._sources:
-            self._sources[place] = self._source(*place)
+            self._sources[place] = self._source(template, dialect, checked(template, params))
         return self._sources[place]
 
     def _source(self, template: str, dialect: Dialect, params: Params) -> str:

@@ -58,6 +58,13 @@ class WithHandle:
     """What lies in a device's memory."""
 
     _handle: Any
+    first_contents: Any
+
+    def lie_at(self: DeviceArray, whole: DeviceArray, begin: int) -> None:
+        """Take the bytes of a uint8 array from ``begin`` on, as ``Device.part`` does."""
+        self._handle = LatePart(self.device._bytes_of, whole, begin, self.shape, self.dtype)
+        self._whole, self._begin = whole, begin  # keeps the memory counted as allocated
+        self.first_contents = None
 
     @property
     def handle(self) -> Any:

@@ -133,17 +133,17 @@ def make_layout(cuts: Cuts) -> Layout:
 
     The last threshold of a feature is above all its values: it separates values from missing ones.
     """
-    used = np.arange(cuts.below.shape[1]) < cuts.n_bins[:, None]
-    below, above = (np.where(used, side, np.float32(0)) for side in (cuts.below, cuts.above))
-    middle = midpoints(below, above)
     n_bins = cuts.n_bins.astype(np.int64)
     offset = np.zeros(n_bins.size + 1, np.int64)
     np.cumsum(n_bins + cuts.missing, out=offset[1:])
-    thresholds = np.zeros(int(offset[-1]), np.float32)
-    places = offset[:-1, None] + np.arange(used.shape[1])
-    thresholds[places[used]] = middle[used]
-    filled = np.flatnonzero(n_bins)
-    thresholds[offset[filled] + n_bins[filled] - 1] = tops(below[filled, n_bins[filled] - 1])
+    used = np.arange(cuts.below.shape[1]) < n_bins[:, None]
+    below, ends = cuts.below[used], np.cumsum(n_bins)
+    thresholds, last = midpoints(below, cuts.above[used]), ends[n_bins > 0] - 1
+    thresholds[last] = tops(below[last])
+    if cuts.missing.any():  # a code without a threshold
+        places = np.arange(below.size) + np.repeat(offset[:-1] - (ends - n_bins), n_bins)
+        inner, thresholds = thresholds, np.zeros(int(offset[-1]), np.float32)
+        thresholds[places] = inner
     fullest = np.minimum(cuts.fullest, np.maximum(n_bins + cuts.missing, 1) - 1)
     return Layout(cuts.n_bins, offset.astype(np.uint32), thresholds, fullest.astype(np.uint32))
 
@@ -332,7 +332,10 @@ def layout_of(cuts: Cuts, data: Dataset, add_up: Callable[[I64], I64] = _own) ->
     add_up : callable
         Returns the sum of every team member's counts, where each has a part of the rows.
     """
-    cuts = cuts.widened(most_levels(data))
+    levels_or_points = most_levels(data)
+    if not levels_or_points:
+        return make_layout(cuts)
+    cuts = cuts.widened(levels_or_points)
     for column, levels in data.categories.items():
         n, rows = levels.n_levels, add_up(data.level_counts(column))
         nothing = np.zeros(n, np.float32)  # no value lies between two levels

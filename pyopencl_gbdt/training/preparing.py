@@ -220,6 +220,7 @@ def prepare(
         Whether kernels are to be measured.
     like : Task or None
         A task of the same ``params``, which are not read again; nor is refused again what was not.
+        ``data`` and ``evals`` are slices of its data, whose labels are not checked again.
 
     Raises
     ------
@@ -254,8 +255,8 @@ def prepare(
     _refuse(facts, like)
     _warn(asked_page, p, facts, data)
     n_outputs = facts.n_outputs
-    _check_outputs(n_outputs, objective, data)
-    check_evals(evals, data, n_outputs, objective)
+    _check_outputs(n_outputs, objective, data, check_labels=like is None)
+    check_evals(evals, data, n_outputs, objective, check_labels=like is None)
     start: StartingPoint | None = None
     if ensemble is None:
         later = is_part or sums_labels_on_device(objective, data)
@@ -331,7 +332,9 @@ def _predicted(objective: Objective, margins: F32, *, of_prediction: bool) -> F3
     )
 
 
-def check_evals(evals: Evals, data: Dataset, n_outputs: int, objective: Objective) -> None:
+def check_evals(
+    evals: Evals, data: Dataset, n_outputs: int, objective: Objective, *, check_labels: bool = True
+) -> None:
     """Raise an error for evaluation sets that do not match the training data."""
     names: set[str] = set()
     for index, (rows, name) in enumerate(evals):
@@ -346,7 +349,7 @@ def check_evals(evals: Evals, data: Dataset, n_outputs: int, objective: Objectiv
                 f"evals: {name!r} has {rows.n_targets} targets, the training data "
                 f"{data.n_targets}; give both the same"
             )
-        _check_outputs(n_outputs, objective, rows)
+        _check_outputs(n_outputs, objective, rows, check_labels=check_labels)
         from pyopencl_gbdt.training.continuing import check_same_columns
 
         check_same_columns(f"evals: {name!r}", rows.n_features, rows.feature_names, data)
@@ -361,9 +364,12 @@ def _check_labelled(rows: Dataset, what: str) -> None:
         )
 
 
-def _check_outputs(n_outputs: int, objective: Objective, data: Dataset) -> None:
+def _check_outputs(
+    n_outputs: int, objective: Objective, data: Dataset, *, check_labels: bool
+) -> None:
     """Check labels and base margins."""
-    objective.check_data(data)
+    if check_labels:
+        objective.check_data(data)
     if data.base_margin is not None:
         check_base_margin(data.base_margin, data.n_rows, n_outputs)
 

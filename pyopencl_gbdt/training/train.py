@@ -241,6 +241,7 @@ def opened_fit(
     from pyopencl_gbdt.device.limited_device import limit_memory
     from pyopencl_gbdt.device.run_ahead import settled
     from pyopencl_gbdt.device.selection import find_several, names_several
+    from pyopencl_gbdt.device.variants import tuning
     from pyopencl_gbdt.training.preparing import prepared_on
     from pyopencl_gbdt.training.running_task import RunningTask
 
@@ -265,7 +266,8 @@ def opened_fit(
     limit_memory(device, task.params.device_memory)
     device.warm_up()
     with settled(device):
-        fit = RunningTask(device, prepared_on(device, task))
+        with tuning.read_once():
+            fit = RunningTask(device, prepared_on(device, task))
         try:
             if task.by_codes:
                 from pyopencl_gbdt.training.split_search import check_exact

@@ -33,3 +33,18 @@ def test_a_part_is_made_once_when_it_is_needed(monkeypatch):
     assert made == [align]
     del whole, first
     np.testing.assert_array_equal(second.get(), values)
+
+
+def test_an_array_that_lay_elsewhere():
+    device = open_device(TEST_DEVICE)
+    align = device.alignment
+    wholes = [device.zeros(3 * align, np.uint8) for _ in range(2)]
+    array = DeviceArray(device, (2,), np.uint32, None)
+    array.lie_at(wholes[0], 2 * align)
+    assert array.place == (wholes[0], 2 * align)
+    array.lie_in(device.part(wholes[1], align, (2,), np.uint32))
+    assert array.place == (wholes[1], align)
+    array.set([5, 6])
+    at = slice(align, align + 8)
+    assert wholes[1].get()[at].view(np.uint32).tolist() == [5, 6]
+    assert not wholes[0].get().any()

@@ -89,6 +89,16 @@ def test_it_is_read_once_per_folder(monkeypatch, tmp_path):
     assert choose("histogram", CAPS) is OWN
 
 
+def test_a_block_looks_once_for_each_device(monkeypatch, tmp_path):
+    tuning.store(CAPS, {"histogram": CHOICE})
+    with tuning.read_once():
+        assert choose("histogram", CAPS).name == CHOICE.variant
+        monkeypatch.setenv("PYOPENCL_GBDT_CACHE", str(tmp_path / "another"))
+        assert choose("histogram", CAPS).name == CHOICE.variant
+        assert choose("histogram", replace(CAPS)) is OWN
+    assert choose("histogram", CAPS) is OWN
+
+
 def edited(**changes):
     """The text of a file, changed."""
 

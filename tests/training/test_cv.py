@@ -15,6 +15,7 @@ from pyopencl_gbdt.callbacks import (
     TrainingCheckPoint,
 )
 from pyopencl_gbdt.errors import ParameterError
+from pyopencl_gbdt.objectives import Objective
 from pyopencl_gbdt.training import preparing
 from pyopencl_gbdt.training.cross_validation import _add_rounds
 from pyopencl_gbdt.training.folds import make_folds
@@ -299,3 +300,17 @@ def test_what_is_not_refused_for_all_rows_is_not_refused_for_folds(monkeypatch):
     assert seen[1:] == [240, 249]
     cv(PARAMS, Dataset(X, Y), 1, nfold=2, as_pandas=False, fpreproc=lambda *given: given)
     assert seen[3:] == [240, 120, 120]
+
+
+def test_labels_of_all_rows_are_not_checked_again_for_folds(monkeypatch):
+    seen, check = [], Objective.check_data
+
+    def counted(self, data):
+        seen.append(data.n_rows)
+        check(self, data)
+
+    monkeypatch.setattr(Objective, "check_data", counted)
+    cv(PARAMS, Dataset(X, Y), 1, nfold=2, as_pandas=False)
+    assert seen == [240]
+    cv(PARAMS, Dataset(X, Y), 1, nfold=2, as_pandas=False, fpreproc=lambda *given: given)
+    assert seen[1:] == [240, 120, 120, 120, 120, 120, 120]

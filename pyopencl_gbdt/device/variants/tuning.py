@@ -57,6 +57,10 @@ class Tuning:
 #: Choices that replace the stored ones, in this thread only; set while ``tune`` measures.
 _instead: ContextVar[Mapping[str, Choice] | None] = ContextVar("instead", default=None)
 _loaded: dict[tuple[Any, ...], tuple[Capabilities, Tuning | None]] = {}
+#: What ``load`` has returned in the block of ``read_once``, by ids of capabilities.
+_read_once: ContextVar[dict[int, tuple[Capabilities, Tuning | None]] | None] = ContextVar(
+    "read_once", default=None
+)
 
 
 def tunable() -> list[str]:
@@ -95,6 +99,16 @@ def using(choices: Mapping[str, Choice]) -> Iterator[None]:
         _instead.reset(token)
 
 
+@contextlib.contextmanager
+def read_once() -> Iterator[None]:
+    """Look up each device's tuning once in the block: a fit that is prepared asks 20 times."""
+    token = _read_once.set({})
+    try:
+        yield
+    finally:
+        _read_once.reset(token)
+
+
 def tuned(kernel: str, variants: list[Variant], caps: Capabilities) -> list[Variant]:
     """Return the variants with the tuned one, in its tuned sizes, added in front.
 
@@ -130,6 +144,16 @@ def path_of(caps: Capabilities) -> Path:
 
 def load(caps: Capabilities) -> Tuning | None:
     """Return a device's stored tuning, or None if there is none; read once per process."""
+    once = _read_once.get()
+    if once is None:
+        return _load(caps)
+    found = once.get(id(caps))
+    if found is None or found[0] is not caps:
+        found = once[id(caps)] = caps, _load(caps)
+    return found[1]
+
+
+def _load(caps: Capabilities) -> Tuning | None:
     if is_off():
         return None
     # called a hundred times while a fit is prepared, so the key needs no path and no JSON
