@@ -5,8 +5,7 @@
 
 A round of few rows takes as long as its launches take the host, of which every other one has one
 work-group. The kernel of such a launch becomes a block at the end of the kernel before it, see
-``followed_source``; where several follow, they are joined from the last one on. A group does there
-what it does alone, so no result changes.
+``followed_source``. A group does there what it does alone, so no result changes.
 
 Work-groups count their arrivals in global memory (``cl_kernels/last_group.h``), and none waits.
 """
@@ -39,8 +38,8 @@ def followed(
 ) -> list[Action]:
     """Return the same actions, some launches of one work-group as the end of those before them.
 
-    Launches stay as they are where their kernels cannot be joined, or the driver does not build the
-    joined one.
+    A pair of launches stays as it is where its kernels cannot be joined, or the driver does not
+    build the joined one.
 
     Parameters
     ----------
@@ -53,29 +52,18 @@ def followed(
     built : callable
         Is given every new program, and returns it.
     """
-    every: list[tuple[Sequence[Action], _Begun | None]] = []
+    begun: list[tuple[Sequence[Action], _Begun | None]] = []
     place = 0
     while place < len(actions):  # begin all builds before one is needed
-        run, wanted = _run(actions[place:], pairs), None
-        while len(run) > 1 and (wanted := _joined(run, arrived)) is None:
-            run.pop()
-        own = actions[place : place + max(1, len(run))]
-        every.append((own, _begun(wanted, built)))
+        own = actions[place : place + 2]
+        wanted = _joined(own[0], own[1], pairs, arrived) if len(own) == 2 else None
+        own = own if wanted else own[:1]
+        begun.append((own, _begun(wanted, built)))
         place += len(own)
     found: list[Action] = []
-    for own, made in every:
+    for own, made in begun:
         one = None if made is None else made.bound()
         found += own if one is None else [one]
-    return found
-
-
-def _run(actions: Sequence[Action], pairs: Mapping[str, str]) -> list[BoundKernel]:
-    """Return the first kernels of a list, each of which may follow the one before."""
-    found: list[BoundKernel] = []
-    for one in map(bound_kernel, actions):
-        if one is None or (found and pairs.get(found[-1].name) != one.name):
-            break
-        found.append(one)
     return found
 
 
@@ -116,68 +104,27 @@ def _begun(wanted: _Wanted | None, built: Callable[[Program], Program]) -> _Begu
     return None
 
 
-def _joined(run: Sequence[BoundKernel], arrived: DeviceArray) -> _Wanted | None:
-    """Return launches as one; None if they stay apart."""
+def _joined(
+    before: Action, after: Action, pairs: Mapping[str, str], arrived: DeviceArray
+) -> _Wanted | None:
+    """Return two launches as one; None if they stay two."""
     from pyopencl_gbdt.device.followed_source import NotFollowedError
 
-    first, *others = run
-    small = all(one.grid == (1, 1, 1) and one.program.template for one in others)
-    if not small or 0 in first.grid or first.program.wg_size == 1:
+    first, second = bound_kernel(before), bound_kernel(after)
+    if first is None or second is None:
         return None
-    headers = _headers(first.program.device.caps.api, *(one.program.template for one in run))
-    calls = [KernelCall.of(one, first.program.wg_size) for one in run]
-    then = calls.pop()
+    small = second.grid == (1, 1, 1) and 0 not in first.grid and first.program.wg_size > 1
+    if pairs.get(first.name) != second.name or not small or not second.program.template:
+        return None
+    shared = _shared(first, second)
     with contextlib.suppress(NotFollowedError):
-        while calls:
-            one = calls.pop()
-            then = _followed(one, then, headers, arrived, run[len(calls)].grid == (1, 1, 1))
-        return _Wanted(then.source, then.name, first, then.args)
+        source = _source(first, second, shared)
+        names = [one.name for one in signatures(second.program.source)[second.name]]
+        own = zip(names, second.args, strict=True)
+        rest = [value for name, value in own if name not in shared]
+        args = *first.args, *rest, arrived
+        return _Wanted(source, f"{first.name}_{second.name}", first, args)
     return None
-
-
-@dataclass(frozen=True)
-class KernelCall:
-    """A kernel of a rendered source, and its arguments in order."""
-
-    source: str
-    name: str
-    args: tuple[Any, ...]
-
-    @classmethod
-    def of(cls, bound: BoundKernel, wg_size: int) -> KernelCall:
-        """Return a launch's kernel, rendered for groups of this size."""
-        own = bound.program
-        text = own.source
-        if own.wg_size != wg_size:
-            programs, api = own.device.programs, own.device.caps.api
-            text = programs.source(own.template, api, wg_size=wg_size, **own.params)
-        return cls(text, bound.name, bound.args)
-
-    @property
-    def parameters(self) -> tuple[Parameter, ...]:
-        """The kernel's parameters."""
-        return signatures(self.source)[self.name]
-
-    def apart(self, shared: Mapping[str, str]) -> tuple[Any, ...]:
-        """Return the arguments of the parameters that are not shared."""
-        own = zip(self.parameters, self.args, strict=True)
-        return tuple(value for one, value in own if one.name not in shared)
-
-
-def _followed(
-    first: KernelCall, then: KernelCall, headers: tuple[str, ...], arrived: DeviceArray, alone: bool
-) -> KernelCall:
-    """Return two kernels as one; ``alone``: the first one has one work-group, too."""
-    from pyopencl_gbdt.device.followed_source import followed_source
-
-    shared = _shared(first, then)
-    source = followed_source(
-        first.source, first.name, then.source, then.name, headers, tuple(sorted(shared.items())),
-        alone,
-    )  # fmt: skip
-    return KernelCall(
-        source, f"{first.name}_{then.name}", (*first.args, *then.apart(shared), arrived)
-    )
 
 
 @cache
@@ -187,23 +134,38 @@ def _headers(api: str, *templates: str) -> tuple[str, ...]:
     return tuple(f"{word}.h" for word in sorted(used))
 
 
-def _shared(first: KernelCall, second: KernelCall) -> dict[str, str]:
+def _source(first: BoundKernel, second: BoundKernel, shared: Mapping[str, str]) -> str:
+    from pyopencl_gbdt.device.followed_source import followed_source
+
+    device, own, then = first.program.device, first.program, second.program
+    api, wg_size = device.caps.api, own.wg_size
+    text = then.source
+    if then.wg_size != wg_size:
+        text = device.programs.source(then.template, api, wg_size=wg_size, **then.params)
+    headers = _headers(api, own.template, then.template)
+    return followed_source(
+        own.source, first.name, text, second.name, headers,
+        tuple(sorted(shared.items())), first.grid == (1, 1, 1),
+    )  # fmt: skip
+
+
+def _shared(first: BoundKernel, second: BoundKernel) -> dict[str, str]:
     """Return the second kernel's parameters whose argument the first one has, and its names.
 
     Numbers are shared by their name, as launches of other levels have others.
     """
     from pyopencl_gbdt.device.followed_source import fixed_parameters
 
-    fixed = fixed_parameters(first.source, first.name)
+    fixed = fixed_parameters(first.program.source, first.name)
     numbers: dict[tuple[str, str], Any] = {}
     arrays: dict[tuple[str, int], list[str]] = {}
-    for one, value in zip(first.parameters, first.args, strict=True):
+    for one, value in zip(_parameters(first), first.args, strict=True):
         if one.name in fixed and one.is_array:
             arrays.setdefault((one.type, id(value)), []).append(one.name)
         elif one.name in fixed:
             numbers[one.name, one.type] = value
     found: dict[str, str] = {}
-    for one, value in zip(second.parameters, second.args, strict=True):
+    for one, value in zip(_parameters(second), second.args, strict=True):
         if not one.is_array:
             same = [one.name] if numbers.get((one.name, one.type)) == value else []
         else:
@@ -211,3 +173,7 @@ def _shared(first: KernelCall, second: KernelCall) -> dict[str, str]:
         if same:
             found[one.name] = one.name if one.name in same else same[0]
     return found
+
+
+def _parameters(bound: BoundKernel) -> tuple[Parameter, ...]:
+    return signatures(bound.program.source)[bound.name]

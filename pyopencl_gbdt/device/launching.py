@@ -23,8 +23,6 @@ from pyopencl_gbdt.lazy_dataclasses import dataclass
 PAIRS = {
     "quantize_gradients": "begin_tree", "find": "decide", "move": "place", "finish_tree": "keep",
 }  # fmt: skip
-#: What follows the last level's choice, where another program for it is worth its time.
-LAST_PAIRS = {"decide": "finish_tree"}
 #: Templates of which these may be all kernels that a fit launches.
 _WAIT = frozenset({"split", "level", "partition", "finalize"})
 #: The same of those whose launches take few arguments.
@@ -121,8 +119,7 @@ class Launching:
         found = list(actions)
         with self.waiting():
             if self.joins:
-                pairs = PAIRS | LAST_PAIRS if self._packed.taken else PAIRS
-                found = followed(found, pairs, self._arena["arrived_groups"], self._joined.built)
+                found = followed(found, PAIRS, self._arena["arrived_groups"], self._joined.built)
         if self._packed.taken:
             from pyopencl_gbdt.device.joined_launches import packed
 
