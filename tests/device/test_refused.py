@@ -9,6 +9,7 @@ import pytest
 from pyopencl_gbdt import Dataset
 from pyopencl_gbdt.device import choose
 from pyopencl_gbdt.device.opencl import device as opencl_module
+from pyopencl_gbdt.device.opencl import program
 from pyopencl_gbdt.device.variants import fallbacks
 from pyopencl_gbdt.errors import (
     DeviceError,
@@ -44,6 +45,7 @@ def refusing(device, monkeypatch):
                     raise cl.RuntimeError(f"clEnqueueNDRangeKernel failed: {status}")
             return enqueue(queue, kernel, size, group)
 
+        monkeypatch.setattr(program, "_enqueue_function", lambda: None)
         monkeypatch.setattr(cl, "enqueue_nd_range_kernel", attempt)
 
     return plan
