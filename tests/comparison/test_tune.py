@@ -294,6 +294,7 @@ def test_the_time_is_limited(capsys, clock):
 
 
 @pytest.mark.thorough
+@pytest.mark.usefixtures("cut_by_kernels")
 def test_contests_time_every_tuned_kernel():
     caps = find(TEST_DEVICE).caps
     found = tuning_fits.contests(caps, ALL_DATA)
