@@ -255,7 +255,7 @@ def prepare(
     _refuse(facts, like)
     _warn(asked_page, p, facts, data)
     n_outputs = facts.n_outputs
-    _check_outputs(n_outputs, objective, data, check_labels=like is None)
+    _check_outputs(n_outputs, objective, data, labels=like is None)
     check_evals(evals, data, n_outputs, objective, check_labels=like is None)
     start: StartingPoint | None = None
     if ensemble is None:
@@ -349,7 +349,7 @@ def check_evals(
                 f"evals: {name!r} has {rows.n_targets} targets, the training data "
                 f"{data.n_targets}; give both the same"
             )
-        _check_outputs(n_outputs, objective, rows, check_labels=check_labels)
+        _check_outputs(n_outputs, objective, rows, labels=check_labels)
         from pyopencl_gbdt.training.continuing import check_same_columns
 
         check_same_columns(f"evals: {name!r}", rows.n_features, rows.feature_names, data)
@@ -364,11 +364,9 @@ def _check_labelled(rows: Dataset, what: str) -> None:
         )
 
 
-def _check_outputs(
-    n_outputs: int, objective: Objective, data: Dataset, *, check_labels: bool
-) -> None:
+def _check_outputs(n_outputs: int, objective: Objective, data: Dataset, *, labels: bool) -> None:
     """Check labels and base margins."""
-    if check_labels:
+    if labels:
         objective.check_data(data)
     if data.base_margin is not None:
         check_base_margin(data.base_margin, data.n_rows, n_outputs)
